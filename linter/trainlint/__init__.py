@@ -1,0 +1,1 @@
+"""trainlint: the linter for machine-learning training configs."""

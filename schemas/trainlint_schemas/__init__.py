@@ -1,0 +1,1 @@
+"""Data only: schemas, key histories, facts and architectures. No code."""
