@@ -1,0 +1,69 @@
+"""The one door for rules and plugins. Everything that a rule or a format may use is named here."""
+
+from trainlint.documents import Document, Entry, Mapping, Node, Place, Problem, Scalar, Sequence, plain, scalars
+from trainlint.facts import devices, history, instances, models
+from trainlint.formats import Draft, Format, Fragment, Reference, say
+from trainlint.plugins import hookimpl
+from trainlint.rule import (
+    Edit,
+    FileView,
+    Finding,
+    Fix,
+    Found,
+    Note,
+    Rule,
+    RuleError,
+    RunView,
+    Severity,
+    remove_line,
+    rename_key,
+    rule,
+    set_value,
+    written,
+)
+from trainlint.run import TrainingRun, Value, known
+from trainlint.units import gib, parse, quantity
+
+__all__ = [
+    "Document",
+    "Draft",
+    "Edit",
+    "Entry",
+    "FileView",
+    "Finding",
+    "Fix",
+    "Format",
+    "Found",
+    "Fragment",
+    "Mapping",
+    "Node",
+    "Note",
+    "Place",
+    "Problem",
+    "Reference",
+    "Rule",
+    "RuleError",
+    "RunView",
+    "Scalar",
+    "Sequence",
+    "Severity",
+    "TrainingRun",
+    "Value",
+    "devices",
+    "gib",
+    "history",
+    "hookimpl",
+    "instances",
+    "known",
+    "models",
+    "parse",
+    "plain",
+    "quantity",
+    "remove_line",
+    "rename_key",
+    "rule",
+    "say",
+    "scalars",
+    "set_value",
+    "written",
+]

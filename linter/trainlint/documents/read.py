@@ -1,0 +1,138 @@
+"""Files to documents. Whatever is wrong with a file becomes a problem with a place; nothing here raises."""
+
+from __future__ import annotations
+
+import ast
+import re
+import stat
+import warnings
+from pathlib import Path
+
+from trainlint.documents.failure import Unreadable
+from trainlint.documents.tree import Comment, Document, Node, Place, Problem, Scalar, Sequence, Syntax, scalars
+
+SIZE_LIMIT = 2 * 1024 * 1024
+"""Larger files are data, not configuration (bytes)."""
+
+SUFFIXES: dict[str, Syntax] = {
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".json": "json",
+    ".toml": "toml",
+    ".py": "python",
+    ".sh": "shell",
+    ".slurm": "shell",
+    ".sbatch": "shell",
+    ".bash": "shell",
+}
+_SPEAKS = re.compile(r"(?P<code>^[^#\n]*?)#\s*trainlint:\s*(?P<text>[^\n]*)", re.MULTILINE)
+
+
+def syntax_of(path: str) -> Syntax | None:
+    """The syntax a file name promises, or None for a name that no config has."""
+    return SUFFIXES.get(Path(path).suffix.lower())
+
+
+def read(path: str, shown: str | None = None) -> Document:
+    """Read one file; `shown` is the name that places carry (default: the path as given)."""
+    file = shown or path
+    syntax = syntax_of(path) or "text"
+    try:
+        status = Path(path).stat()
+        if not stat.S_ISREG(status.st_mode):
+            return _unread(file, syntax, "unreadable", "not a regular file")
+        if status.st_size > SIZE_LIMIT:
+            size = f"{status.st_size / 1e6:.1f} MB is more than the {SIZE_LIMIT >> 20} MiB a config may have"
+            return _unread(file, syntax, "too-large", size)
+        data = Path(path).read_bytes()
+    except OSError as error:
+        return _unread(file, syntax, "unreadable", (error.strerror or str(error)).lower())
+    return from_bytes(file, data, syntax)
+
+
+def from_bytes(file: str, data: bytes, syntax: Syntax) -> Document:
+    """A document from what a file holds."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return _unread(file, syntax, "encoding", "UTF-16, not UTF-8")
+    if b"\0" in data:
+        return _unread(file, syntax, "binary", "a binary file")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        good = data[: error.start].decode("utf-8")
+        line, column = good.count("\n") + 1, len(good) - good.rfind("\n")
+        message = f"byte 0x{data[error.start]:02x} is not UTF-8"
+        return _unread(file, syntax, "encoding", message, Place(file, line, column, line, column + 1))
+    return from_text(file, text, syntax)
+
+
+def from_text(file: str, text: str, syntax: Syntax) -> Document:
+    """A document from a text; lines may end as on any system."""
+    problems: list[Problem] = []
+    if text.startswith("\ufeff"):
+        text = text[1:]
+        problems.append(Problem("byte-order-mark", "the file starts with a byte order mark", Place(file)))
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    roots: tuple[Node, ...] = ()
+    module: ast.Module | None = None
+    try:
+        if syntax == "python":
+            module = _python(file, text)
+        elif syntax in ("yaml", "json", "toml"):
+            roots, found = _parse(file, text, syntax)
+            problems += found
+    except Unreadable as error:
+        problems.append(Problem(error.kind, error.message, error.place))
+    return Document(file, syntax, text, roots, module, tuple(problems), _comments(file, text, syntax, roots))
+
+
+def _parse(file: str, text: str, syntax: Syntax) -> tuple[tuple[Node, ...], list[Problem]]:
+    if syntax == "yaml":
+        from trainlint.documents.yaml import parse
+    elif syntax == "json":
+        from trainlint.documents.json import parse
+    else:
+        from trainlint.documents.toml import parse
+    return parse(file, text)
+
+
+def _python(file: str, text: str) -> ast.Module:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except SyntaxError as error:
+        line, column = error.lineno or 1, error.offset or 1
+        raise Unreadable("syntax", error.msg, Place(file, line, column, line, column + 1)) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise Unreadable("syntax", str(error) or "nested too deeply", Place(file)) from None
+
+
+def _comments(file: str, text: str, syntax: Syntax, roots: tuple[Node, ...]) -> tuple[Comment, ...]:
+    """Comments that speak to the linter; a `#` inside a quoted or block scalar is none."""
+    if syntax == "json" or "trainlint:" not in text:
+        return ()
+    quoted = [leaf.place for root in roots for _, _, leaf in scalars(root) if not leaf.plain]
+    comments: list[Comment] = []
+    for found in _SPEAKS.finditer(text):
+        line = text.count("\n", 0, found.start("text")) + 1
+        column = found.end("code") - text.rfind("\n", 0, found.end("code"))
+        code = found["code"]
+        if any((p.line, p.column) <= (line, column) < (p.end_line, p.end_column) for p in quoted):
+            continue
+        if code and not code[-1].isspace() and syntax != "python":
+            continue
+        if syntax in ("python", "shell") and (code.count('"') % 2 or code.count("'") % 2):
+            continue
+        end = column + found.end() - found.end("code")
+        comments.append(Comment(found["text"].strip(), Place(file, line, column, line, end), not code.strip()))
+    return tuple(comments)
+
+
+def _unread(file: str, syntax: Syntax, kind: str, message: str, place: Place | None = None) -> Document:
+    problem = Problem(kind, message, place or Place(file))  # type: ignore[arg-type]
+    return Document(file, syntax, problems=(problem,))
+
+
+__all__ = ["SIZE_LIMIT", "SUFFIXES", "Scalar", "Sequence", "from_bytes", "from_text", "read", "syntax_of"]

@@ -1,0 +1,204 @@
+"""YAML as libyaml composes it: positions, duplicate keys, anchors and merges, several documents, raw text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import yaml
+
+from trainlint.documents.failure import Unreadable
+from trainlint.documents.tree import Entry, Mapping, Node, Place, Problem, Scalar, Sequence
+
+DEPTH = 100
+"""Deepest nesting read; training configs stay below ten."""
+EXPANSION = 100_000
+"""Most nodes a document may have once its aliases are written out."""
+
+_LOADER: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_OPENING = re.compile(r"[\[{]")
+
+
+def parse(file: str, text: str) -> tuple[tuple[Node, ...], list[Problem]]:
+    """Return the documents of a YAML text and what is odd about it; raise Unreadable where it breaks."""
+    _refuse_deep(file, text)
+    problems: list[Problem] = []
+    composed = _Composed(file, text, problems)
+    try:
+        roots = tuple(composed.node(root) for root in yaml.compose_all(text, Loader=_LOADER) if root is not None)
+    except yaml.MarkedYAMLError as error:
+        raise Unreadable("syntax", _said(error), _at(file, error.problem_mark or error.context_mark)) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        column = error.position - text.rfind("\n", 0, error.position)
+        message = (
+            f"character U+{ord(text[error.position]):04X} is not allowed in YAML"
+            if error.position < len(text)
+            else error.reason
+        )
+        raise Unreadable("syntax", message, Place(file, line, column, line, column + 1)) from None
+    except RecursionError:
+        raise Unreadable("too-deep", f"nested deeper than {DEPTH} levels", Place(file)) from None
+    return roots, problems
+
+
+def _refuse_deep(file: str, text: str) -> None:
+    """Keep absurd flow nesting from the C parser, which recurses on it."""
+    if text.count("[") + text.count("{") <= DEPTH:
+        return
+    depth = 0
+    for found in re.finditer(r"[\[{\]}]", text):
+        depth = depth + 1 if found.group() in "[{" else max(0, depth - 1)
+        if depth > 10 * DEPTH:
+            line = text.count("\n", 0, found.start()) + 1
+            column = found.start() - text.rfind("\n", 0, found.start())
+            raise Unreadable(
+                "too-deep", f"nested deeper than {DEPTH} levels", Place(file, line, column, line, column + 1)
+            )
+
+
+def _said(error: yaml.MarkedYAMLError) -> str:
+    problem = error.problem or "not YAML"
+    if "found character '\\t'" in problem:
+        return "a tab where YAML wants spaces"
+    return f"{problem} ({error.context})" if error.context else problem
+
+
+def _at(file: str, mark: yaml.Mark | None) -> Place:
+    if mark is None:
+        return Place(file)
+    return Place(file, mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
+
+
+class _Composed:
+    """Turns libyaml's nodes into ours, each anchor once."""
+
+    def __init__(self, file: str, text: str, problems: list[Problem]) -> None:
+        self.file = file
+        self.text = text
+        self.problems = problems
+        self.known: dict[int, tuple[yaml.Node, Node, int]] = {}
+        self.open: set[int] = set()
+        self.size = 0
+        self.depth = 0
+
+    def node(self, node: yaml.Node) -> Node:
+        before = self.known.get(id(node))
+        if before is not None:
+            self._grow(before[2], before[1].place)
+            return before[1]
+        start, end = node.start_mark, node.end_mark
+        place = Place(self.file, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
+        self._grow(1, place)
+        if isinstance(node, yaml.ScalarNode):
+            plain = node.style is None
+            scalar = Scalar(_value(node), node.value if plain else self.text[start.index : end.index], place, plain)
+            self.known[id(node)] = (node, scalar, 1)
+            return scalar
+        if id(node) in self.open:
+            raise Unreadable("alias-bomb", "an alias that contains itself", place)
+        self.open.add(id(node))
+        self.depth += 1
+        if self.depth > DEPTH:
+            raise Unreadable("too-deep", f"nested deeper than {DEPTH} levels", place)
+        size = self.size
+        ours: Node
+        if isinstance(node, yaml.MappingNode):
+            if place.end_column == 1 and node.value:  # block mappings end at the next token: pull the end back
+                last = node.value[-1][1].end_mark
+                place = Place(self.file, place.line, place.column, last.line + 1, last.column + 1)
+            ours = Mapping(self._entries(node), place)
+        else:
+            ours = Sequence(tuple([self.node(item) for item in node.value]), place)
+        self.depth -= 1
+        self.open.discard(id(node))
+        self.known[id(node)] = (node, ours, self.size - size + 1)
+        return ours
+
+    def _entries(self, node: yaml.MappingNode) -> tuple[Entry, ...]:
+        entries: list[Entry] = []
+        seen: dict[str, Place] = {}
+        for key, value in node.value:
+            if key.tag == "tag:yaml.org,2002:merge":
+                entries.extend(self._merged(value))
+                continue
+            ours = self.node(key)
+            if not isinstance(ours, Scalar):
+                ours = Scalar(None, self.text[key.start_mark.index : key.end_mark.index], ours.place)
+            entry = Entry(ours, self.node(value))
+            first = seen.setdefault(entry.name, ours.place)
+            if first is not ours.place:
+                message = f"`{entry.name}` stands twice, the first time on line {first.line}"
+                self.problems.append(Problem("duplicate-key", message, ours.place, first))
+            entries.append(entry)
+        return tuple(entries)
+
+    def _merged(self, value: yaml.Node) -> list[Entry]:
+        sources = value.value if isinstance(value, yaml.SequenceNode) else [value]
+        merged: list[Entry] = []
+        for source in reversed(sources):
+            ours = self.node(source)
+            if isinstance(ours, Mapping):
+                merged.extend(Entry(entry.key, entry.value, True) for entry in ours.entries)
+        return merged
+
+    def _grow(self, by: int, place: Place) -> None:
+        self.size += by
+        if self.size > EXPANSION:
+            raise Unreadable("alias-bomb", f"its aliases expand to more than {EXPANSION:,} nodes", place)
+
+
+def _bool(text: str) -> object:
+    return text.lower() in ("yes", "true", "on")
+
+
+def _int(text: str) -> object:
+    digits = text.replace("_", "")
+    sign = -1 if digits.startswith("-") else 1
+    digits = digits.lstrip("+-")
+    try:
+        if digits == "0":
+            return 0
+        if digits.startswith("0b"):
+            return sign * int(digits[2:], 2)
+        if digits.startswith("0x"):
+            return sign * int(digits[2:], 16)
+        if ":" in digits:
+            total = 0
+            for part in digits.split(":"):
+                total = total * 60 + int(part)
+            return sign * total
+        return sign * int(digits, 8 if digits[0] == "0" else 10)
+    except ValueError:
+        return text
+
+
+def _float(text: str) -> object:
+    digits = text.replace("_", "").lower()
+    try:
+        if digits.endswith(".inf"):
+            return float("-inf" if digits.startswith("-") else "inf")
+        if digits == ".nan":
+            return float("nan")
+        if ":" in digits:
+            total = 0.0
+            for part in digits.lstrip("+-").split(":"):
+                total = total * 60 + float(part)
+            return -total if digits.startswith("-") else total
+        return float(digits)
+    except ValueError:
+        return text
+
+
+_CONSTRUCT: dict[str, Callable[[str], object]] = {
+    "tag:yaml.org,2002:bool": _bool,
+    "tag:yaml.org,2002:int": _int,
+    "tag:yaml.org,2002:float": _float,
+    "tag:yaml.org,2002:null": lambda text: None,
+}
+
+
+def _value(node: yaml.ScalarNode) -> object:
+    """What PyYAML's safe loader makes of a scalar (YAML 1.1); dates stay text."""
+    construct = _CONSTRUCT.get(node.tag)
+    return construct(node.value) if construct else node.value
