@@ -97,6 +97,8 @@ def convert(format_name: str, dotted: str, node: Node, key: Key) -> Value[object
     if not isinstance(node, Scalar):
         return None
     value = node.value
+    if isinstance(value, str) and "${" in value:  # an interpolation that nothing in this file resolves
+        return None
     for word, meaning in key.words:
         if value == word or (isinstance(value, bool | None.__class__ | int) and str(value).lower() == word):
             value = meaning
