@@ -1,0 +1,163 @@
+"""Linear layers and what may sit on them: frozen and quantized weights, low-rank adapters.
+
+Sources: peft 0.21.2, tuners/lora/layer.py, tuners/lora/bnb.py, tuners/lora/dora.py; bitsandbytes 0.50.2, autograd/_functions.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainlint.memory.autograd import PASS, Storage, Tensor
+from trainlint.memory.primitives import add, copy, div, dropout, matmul, mul, scale, shift
+
+if TYPE_CHECKING:
+    from trainlint.memory.walk import Walk
+
+
+def linear(walk: Walk, x: Storage, name: str, width: int, out: int, bias: int = 0) -> Storage:
+    """`x @ W.T + b`, where W may be quantized and may carry an adapter."""
+    setup = walk.setup
+    if walk.quantizes(name):
+        walk.parameter(name + ".weight", "quantized", (out, width))
+        offset = walk.parameter(name + ".bias", "bias", (out,)).tensor if bias else None
+        if setup.quantization_bits == 8:
+            result = int8_linear(walk, x, width, out, offset)
+        else:
+            result = packed_linear(walk, x, width, out)
+        if walk.adapts(name):
+            return _adapted_quantized(walk, x, result, name, width, out)
+        return result
+    weight = walk.parameter(name + ".weight", "linear", (out, width)).tensor
+    offset = walk.parameter(name + ".bias", "bias", (out,)).tensor if bias else None
+    result = matmul(walk.tape, x, weight, offset, width, out)
+    if walk.adapts(name):
+        if setup.adapter_kind == "dora":
+            return _dora(walk, x, result, name, weight, offset, width, out)
+        return _adapted(walk, x, result, name, width, out)
+    return result
+
+
+def _pair(walk: Walk, name: str, width: int, out: int) -> tuple[Storage, Storage]:
+    rank = walk.setup.adapter_rank
+    down = walk.parameter(name + ".lora_A", "adapter", (rank, width)).tensor
+    up = walk.parameter(name + ".lora_B", "adapter", (out, rank)).tensor
+    return down, up
+
+
+def _adapted(walk: Walk, x: Storage, result: Storage, name: str, width: int, out: int) -> Storage:
+    """`result + B(A(dropout(x))) * s`: the input is copied to the adapter's dtype, the sum cast back."""
+    tape = walk.tape
+    down, up = _pair(walk, name, width, out)
+    dtype = result.dtype
+    x = tape.cast(x, down.dtype)
+    delta = dropout(tape, x, walk.setup.adapter_dropout if walk.training else 0.0)
+    delta = matmul(tape, delta, down, None, width, walk.setup.adapter_rank)
+    delta = matmul(tape, delta, up, None, walk.setup.adapter_rank, out)
+    delta = scale(tape, delta)
+    result = add(tape, result, delta)
+    del delta
+    return tape.cast(result, dtype)
+
+
+def _adapted_quantized(walk: Walk, x: Storage, result: Storage, name: str, width: int, out: int) -> Storage:
+    """The same on a quantized layer: its result is cloned, and inputs are cast only without autocast."""
+    tape = walk.tape
+    down, up = _pair(walk, name, width, out)
+    dtype = result.dtype
+    if walk.setup.quantization_bits != 8:
+        result = copy(tape, result)
+    plain = tape.autocast is None
+    if plain:
+        x = tape.cast(x, down.dtype)
+    delta = dropout(tape, x, walk.setup.adapter_dropout if walk.training else 0.0)
+    delta = matmul(tape, delta, down, None, width, walk.setup.adapter_rank)
+    delta = matmul(tape, delta, up, None, walk.setup.adapter_rank, out)
+    delta = scale(tape, delta)
+    if plain:
+        delta = tape.cast(delta, dtype)
+    result = add(tape, result, delta)
+    del delta
+    return result
+
+
+def _dora(
+    walk: Walk, x: Storage, base: Storage, name: str, weight: Storage, bias: Storage | None, width: int, out: int
+) -> Storage:
+    """Weight-decomposed adapters: `(m / |W + BA| - 1) * base + m / |W + BA| * BA(x) * s`."""
+    return base
+
+
+def packed_linear(walk: Walk, x: Storage, width: int, out: int) -> Storage:
+    """4-bit weight: the dense copy lives only inside forward and inside backward, so nothing is saved.
+
+    Double quantization unpacks one fp32 scale for each 64 weights first.
+    """
+    tape = walk.tape
+    compute = walk.compute
+    source = x.dtype
+    x = tape.cast(x, compute)
+    elements = width * out
+    double = walk.setup.double_quantization
+    inputs = x.elements
+
+    def dense(dtype: str) -> Tensor:
+        scales = tape.new(-(-elements // 64), "float32") if double else None
+        result = tape.new(elements, dtype)
+        del scales
+        return result
+
+    def call(gradient: Storage | None) -> list[Storage | None]:
+        dtype = gradient.dtype if gradient is not None else compute
+        held = dense(dtype)
+        result = tape.new(inputs, dtype)
+        del held
+        return [result]
+
+    node = tape.node("mm4bit", (x,), [], call)
+    held = dense(compute)
+    result = tape.new(inputs // width * out, compute)
+    del held
+    result.node = node
+    return tape.cast(result, source)
+
+
+def _converted(walk: Walk, x: Storage, dtype: str) -> Storage:
+    """A cast inside an autograd function: no node of its own."""
+    return x if x.dtype == dtype else walk.tape.new(x.elements, dtype)
+
+
+def int8_linear(walk: Walk, x: Storage, width: int, out: int, bias: Storage | None) -> Storage:
+    """LLM.int8 over a frozen base: quantizes the input for the product, and keeps the input itself for the backward.
+
+    The backward casts the whole int8 weight to the input's dtype.
+    """
+    tape = walk.tape
+    rows = x.elements // width
+    source = x.dtype
+    half = _converted(walk, x, "float16")
+    codes = tape.new(x.elements, "int8")
+    scales = tape.new(rows, "float32")
+    outliers = tape.new(x.elements, "bool")
+    del half, outliers
+    sums = tape.new(rows * out, "int32")
+    result = tape.new(rows * out, "float16")
+    del sums
+    result = _converted(walk, result, source)
+    del codes, scales
+    elements, weights = x.elements, width * out
+    held: list[Storage] = [x]
+
+    def call(gradient: Storage | None) -> list[Storage | None]:
+        dense = tape.new(weights, source)
+        back = tape.new(elements, source)
+        del dense
+        held.clear()
+        return [back]
+
+    node = tape.node("mm8bit", (x,), [], call)
+    result.node = node
+    if node is None:
+        held.clear()
+    if bias is None:
+        return result
+    return add(tape, result, tape.cast(bias, result.dtype))

@@ -1,0 +1,462 @@
+"""Autograd on sizes: tensors that are only a number of bytes, a graph, and torch's order of events.
+
+Nothing here knows what a transformer is. Three facts of torch are modelled, and they are enough:
+
+* a tensor's storage lives as long as somebody holds it (a local name, a saved tensor, a gradient buffer);
+* a node keeps exactly what its derivative formula names, and drops it the moment it has run;
+* the engine runs the ready node that was created last; leaves take their gradient at once.
+
+Tensors count themselves out when Python drops them, so lifetimes are CPython's own, as in torch. All sizes are bytes.
+Sources: torch 2.13, torch/csrc/autograd/engine.cpp, input_buffer.cpp, functions/accumulate_grad.h,
+torch/utils/checkpoint.py, aten/src/ATen/autocast_mode.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
+
+from trainlint.memory.account import SIZES, Memory
+
+LEAF = 1 << 60
+"""AccumulateGrad nodes come before all others: engine.cpp gives them the largest sequence number."""
+
+PASS = 1
+"""In a formula: the incoming gradient itself goes on to this input."""
+VIEW = 2
+"""In a formula: a view of the incoming gradient, in the input's shape, goes on."""
+
+Allocation = tuple[int, str]
+"""Elements and dtype of a tensor that a backward allocates."""
+Entry = Allocation | int | None
+"""What one input of an operation gets in the backward pass: an allocation, PASS, VIEW, or nothing."""
+Formula = tuple[Entry, ...]
+"""One entry for each input of the operation, as torch's derivatives.yaml has one line for each."""
+Call = Callable[["Tensor | None"], "Sequence[Tensor | None]"]
+"""A backward that a formula cannot describe: incoming gradient to the inputs' gradients."""
+
+
+class Tensor:
+    """A storage of its own: `nbytes` of memory that are given back when nobody holds the object any more."""
+
+    __slots__ = ("dtype", "elements", "key", "memory", "nbytes", "node", "parameter", "slot")
+
+    def __init__(self, memory: Memory, elements: int, dtype: str) -> None:
+        self.memory = memory
+        self.elements = elements
+        self.dtype = dtype
+        self.node: Node | None = None
+        self.slot = 0
+        self.parameter: Parameter | None = None
+        self.nbytes = nbytes = (elements * SIZES[dtype] + 511) & -512
+        memory.current = current = memory.current + nbytes
+        if memory.register is not None:
+            self.key = memory.register.add(memory.label, dtype, elements, nbytes)
+        if current > memory.high:
+            memory.check()
+
+    def __del__(self) -> None:
+        memory = self.memory
+        memory.current -= self.nbytes
+        if memory.register is not None:
+            memory.register.drop(self.key, self.elements, self.nbytes)
+
+
+class View:
+    """Another tensor on the storage of `owner`: holds it, and counts nothing."""
+
+    __slots__ = ("dtype", "elements", "node", "owner", "parameter", "slot")
+
+    def __init__(self, owner: Storage | None, elements: int, dtype: str, node: Node | None = None, slot: int = 0) -> None:
+        self.owner = owner
+        self.elements = elements
+        self.dtype = dtype
+        self.node = node
+        self.slot = slot
+        self.parameter: Parameter | None = None
+
+
+Storage = Tensor | View
+"""Anything that an operation can take or return."""
+
+
+class Parameter:
+    """A leaf of the graph.
+
+    `copies` says how many real parameters it stands for (layers that are not walked); `nbytes` is what its weight
+    takes on the device, which for a quantized weight is not `elements` times a size.
+    """
+
+    __slots__ = ("copies", "dtype", "elements", "gradient", "kind", "name", "nbytes", "node", "shape", "tensor", "trained")
+
+    def __init__(
+        self, name: str, kind: str, elements: int, dtype: str, shape: tuple[int, ...], trained: bool, nbytes: int
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.elements = elements
+        self.dtype = dtype
+        self.shape = shape
+        self.trained = trained
+        self.nbytes = nbytes
+        self.copies = 1
+        self.gradient: Storage | None = None
+        self.node: Node | None = None
+        if trained:
+            self.node = Node(LEAF, "AccumulateGrad", None, None)
+            self.node.parameter = self
+        self.tensor = View(None, elements, dtype, self.node)
+        self.tensor.parameter = self
+
+
+Edge = tuple["Node", int, int, str, Entry]
+"""Producer, its output slot, elements and dtype of the input, and what the formula hands to it."""
+
+
+class Node:
+    """One operation of the graph: where gradients go, what is saved for that, what it allocates."""
+
+    __slots__ = (
+        "before",
+        "call",
+        "edges",
+        "frame",
+        "gradient",
+        "label",
+        "name",
+        "others",
+        "parameter",
+        "pending",
+        "saved",
+        "scratch",
+        "sequence",
+    )
+
+    def __init__(self, sequence: int, name: str, saved: list[Storage] | None, scratch: Sequence[Allocation] | None) -> None:
+        self.sequence = sequence
+        self.name = name
+        self.saved = saved
+        self.scratch = scratch
+        self.edges: list[Edge | None] = []
+        self.call: Call | None = None
+        self.frame: Frame | None = None
+        self.gradient: Storage | None = None
+        self.others: dict[int, Storage] | None = None
+        self.parameter: Parameter | None = None
+        self.before: Callable[[], None] | None = None
+        self.pending = 0
+        self.label = ""
+
+
+class Stop(Exception):  # noqa: N818  control flow, as torch's _StopRecomputationError
+    """Checkpointing's early stop: everything that the backward asks for has been computed again."""
+
+
+class Frame:
+    """One checkpointed block: its inputs, the nodes that will want saved tensors, and how to run it again."""
+
+    __slots__ = ("again", "inputs", "left", "nodes", "position", "recomputed")
+
+    def __init__(self, inputs: list[Storage]) -> None:
+        self.inputs = inputs
+        self.again: Callable[[], None] | None = None
+        self.nodes: list[Node] = []
+        self.position = 0
+        self.left = 0
+        self.recomputed = False
+
+
+class Tape:
+    """Records operations in forward order and plays them backwards.
+
+    `autocast` is the 16-bit dtype that matmuls run in, or None. `offload` moves saved tensors to the host.
+    """
+
+    def __init__(self, autocast: str | None, register: bool = False) -> None:
+        self.memory = Memory(register)
+        self.sequence = 0
+        self.autocast = autocast
+        self.recording = True
+        self.offload = False
+        self.layer = -1
+        self.cache: dict[Parameter, tuple[int, Storage]] = {}
+        self.repeated: dict[int, int] = {}
+        self.frame: Frame | None = None
+        self.recomputing: Frame | None = None
+        self.on_gradient: Callable[[Parameter], None] | None = None
+        self.created = 0
+        self.played = 0
+
+    # ---------------------------------------------------------------- forward
+
+    def new(self, elements: int, dtype: str) -> Tensor:
+        """A fresh tensor outside the graph."""
+        return Tensor(self.memory, elements, dtype)
+
+    def node(
+        self,
+        name: str,
+        inputs: Sequence[Storage],
+        saved: list[Storage],
+        formula: Formula | Call,
+        scratch: Sequence[Allocation] | None = None,
+    ) -> Node | None:
+        """A graph node, or None where nothing upstream is trained.
+
+        Called before the output exists where no result is saved, as torch does; that matters when checkpointing stops
+        early. `scratch` are allocations that live during the backward call only.
+        """
+        if not self.recording:
+            return None
+        for value in inputs:
+            if value.node is not None:
+                break
+        else:
+            return None
+        self.sequence += 1
+        node = Node(self.sequence, name, saved or None, scratch)
+        recomputing = self.recomputing
+        if formula.__class__ is tuple:
+            entries: Sequence[Entry] = formula  # type: ignore[assignment]
+        else:
+            node.call = formula  # type: ignore[assignment]
+            entries = (None,) * len(inputs)
+        edges = node.edges
+        for value, entry in zip(inputs, entries, strict=True):
+            producer = value.node
+            if producer is None:
+                edges.append(None)
+            else:
+                edges.append((producer, value.slot, value.elements, value.dtype, entry))
+                if recomputing is None:
+                    producer.pending += 1
+        if self.memory.register is not None:
+            node.label = self.memory.label
+        if recomputing is None:
+            self.created += 1
+            if saved:
+                frame = self.frame
+                if frame is not None:
+                    node.saved = None
+                    node.frame = frame
+                    frame.nodes.append(node)
+                elif self.offload:
+                    node.saved = self._offloaded(node, saved)
+        elif saved:
+            node.saved = None
+            original = recomputing.nodes[recomputing.position]
+            original.saved = saved
+            recomputing.position += 1
+            if recomputing.position == len(recomputing.nodes):
+                raise Stop
+        return node
+
+    def op(
+        self,
+        name: str,
+        inputs: Sequence[Storage],
+        elements: int,
+        dtype: str,
+        saved: list[Storage],
+        formula: Formula | Call,
+        keep_output: bool = False,
+        outputs: tuple[Storage, ...] = (),
+        scratch: Sequence[Allocation] | None = None,
+    ) -> Tensor:
+        """An operation with one new result.
+
+        `keep_output`: the formula names the result (relu, tanh, softmax); `outputs`: further results that it names. To
+        have those again, checkpointing must run the operation; inputs alone are there without running it.
+        """
+        if keep_output or outputs:
+            result = Tensor(self.memory, elements, dtype)
+            saved = [*saved, *outputs, result] if keep_output else [*saved, *outputs]
+            result.node = self.node(name, inputs, saved, formula, scratch)
+        else:
+            node = self.node(name, inputs, saved, formula, scratch)
+            result = Tensor(self.memory, elements, dtype)
+            result.node = node
+        return result
+
+    def cast(self, value: Storage, dtype: str) -> Storage:
+        """`value.to(dtype)`: the same tensor where nothing changes, else a copy that saves nothing."""
+        if value.dtype == dtype:
+            return value
+        return self.op("to", (value,), value.elements, dtype, [], ((value.elements, value.dtype),))
+
+    def lower(self, value: Storage) -> Storage:
+        """Autocast's cast of an argument. Only trained fp32 leaves are cached, until the autocast context ends."""
+        if self.autocast is None or value.dtype != "float32":
+            return value
+        parameter = value.parameter
+        if parameter is not None and parameter.trained:
+            hit = self.cache.get(parameter)
+            if hit is None:
+                label = self.memory.label
+                self.memory.label = "autocast copies of weights"
+                hit = self.cache[parameter] = (self.layer, self.cast(value, self.autocast))
+                self.memory.label = label
+            return hit[1]
+        return self.cast(value, self.autocast)
+
+    def end_autocast(self) -> None:
+        """Drop the weight copies; a walked layer that stands for others takes theirs along."""
+        for layer, times in self.repeated.items():
+            mark = self.memory.mark()
+            for parameter in [key for key, hit in self.cache.items() if hit[0] == layer]:
+                del self.cache[parameter]
+            self.memory.repeat(mark, times)
+        self.cache.clear()
+
+    # ---------------------------------------------------------------- backward
+
+    def backward(self, root: Storage) -> None:
+        """Run the graph from `root`, whose gradient is one more tensor of its size."""
+        if root.node is None:
+            return
+        self.memory.label = "loss"
+        self.play(root.node, Tensor(self.memory, root.elements, root.dtype))
+
+    def play(self, start: Node, gradient: Storage) -> None:
+        """The engine's loop (engine.cpp, thread_main and evaluate_function)."""
+        memory = self.memory
+        register = memory.register
+        start.gradient = gradient
+        del gradient
+        ready = [(-start.sequence, start)]
+        leaves: list[Node] = []
+        grads: Sequence[Storage | None]
+        while ready:
+            node = heappop(ready)[1]
+            self.played += 1
+            if register is not None:
+                memory.label = node.label
+            if node.before is not None:
+                node.before()
+            frame = node.frame
+            if frame is not None and not frame.recomputed:
+                self._recompute(frame)
+                if register is not None:
+                    memory.label = node.label
+            incoming = node.gradient
+            node.gradient = None
+            edges = node.edges
+            if node.call is not None:
+                grads = node.call(incoming)  # type: ignore[arg-type]
+                returned: list[Storage | None] = list(grads)
+                grads = ()
+            else:
+                returned = []
+                for edge in edges:
+                    if edge is None or (entry := edge[4]) is None:
+                        returned.append(None)
+                    elif entry == PASS:
+                        returned.append(incoming)
+                    elif entry == VIEW:
+                        returned.append(View(incoming, edge[2], edge[3]))
+                    else:
+                        returned.append(Tensor(memory, entry[0], entry[1]))  # type: ignore[index]
+                scratch = node.scratch
+                if scratch:
+                    temporaries = [Tensor(memory, size, dtype) for size, dtype in scratch]
+                    temporaries.clear()
+            if frame is not None:
+                node.saved = None  # checkpointing hands saved tensors over: they die with the call
+            # validate_outputs: sums of broadcast inputs and casts come before the saved tensors and the gradient go
+            for index, edge in enumerate(edges):
+                if edge is None:
+                    continue
+                result = returned[index]
+                if result is None:
+                    continue
+                if result.elements != edge[2]:
+                    result = returned[index] = Tensor(memory, edge[2], result.dtype)
+                if result.dtype != edge[3]:
+                    result = returned[index] = Tensor(memory, edge[2], edge[3])
+                result = None
+            incoming = node.others = node.saved = None
+            if frame is not None:
+                frame.left -= 1
+                if not frame.left:
+                    frame.inputs = []
+                    frame.again = None
+            for index, edge in enumerate(edges):
+                if edge is None:
+                    continue
+                target = edge[0]
+                result = returned[index]
+                if result is not None:
+                    returned[index] = None
+                    slot = edge[1]
+                    if slot == 0:
+                        if target.gradient is None:
+                            target.gradient = result
+                        else:  # summed in place where nobody else holds either
+                            target.gradient = result = None
+                            target.gradient = Tensor(memory, edge[2], edge[3])
+                    else:
+                        if target.others is None:
+                            target.others = {}
+                        if slot in target.others:
+                            del target.others[slot]
+                            result = None
+                            target.others[slot] = Tensor(memory, edge[2], edge[3])
+                        else:
+                            target.others[slot] = result
+                    result = None
+                target.pending -= 1
+                if not target.pending:
+                    if target.parameter is not None:
+                        leaves.append(target)
+                    else:
+                        heappush(ready, (-target.sequence, target))
+            while leaves:
+                leaf = leaves.pop(0)
+                self._accumulate(leaf)
+
+    def _accumulate(self, leaf: Node) -> None:
+        """AccumulateGrad: the first gradient of a leaf is taken, not copied; a later one is added in place."""
+        gradient = leaf.gradient
+        leaf.gradient = None
+        parameter = leaf.parameter
+        if gradient is None or parameter is None:
+            return
+        if parameter.gradient is None:
+            if self.memory.register is not None and isinstance(gradient, Tensor):
+                self.memory.register.rename(gradient, "gradients")
+            parameter.gradient = gradient
+        if self.on_gradient is not None:
+            del gradient
+            self.on_gradient(parameter)
+
+    def _recompute(self, frame: Frame) -> None:
+        """Run a checkpointed block again, in an autocast context (and so with weight copies) of its own."""
+        frame.recomputed = True
+        frame.left = len(frame.nodes)
+        again = frame.again
+        if again is None:
+            raise RuntimeError("a checkpointed block without a way to run it again")
+        outer = self.recomputing, self.frame
+        self.recomputing = frame
+        self.frame = None
+        cache, self.cache = self.cache, {}
+        try:
+            again()
+        except Stop:
+            pass
+        finally:
+            self.recomputing, self.frame = outer
+            self.cache = cache
+
+    def _offloaded(self, node: Node, saved: list[Storage]) -> list[Storage] | None:
+        """Saved tensors go to the host until the node runs: save_on_cpu's hooks, which leave small ones and weights."""
+        back: list[Allocation] = []
+        stay: list[Storage] = []
+        for value in saved:
+            if value.parameter is not None or value.elements * SIZES[value.dtype] < 1024:
+                stay.append(value)
+            else:
+                back.append((value.elements, value.dtype))
+        if back:
+            node.scratch = [*(node.scratch or ()), *back]
+        return stay or None

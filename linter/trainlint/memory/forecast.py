@@ -1,0 +1,218 @@
+"""A run's memory: its values become a setup, what is not known becomes an interval, and the device gives a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import cast
+
+from trainlint.memory.assessment import Assessment, Entry, Interval, Verdict
+from trainlint.memory.device_use import device_use
+from trainlint.memory.errors import MemoryModelError
+from trainlint.memory.estimate import Estimate, estimate
+from trainlint.memory.setup import RENAMED, Setup
+from trainlint.run import TrainingRun, Value
+from trainlint.run.vocabulary import build
+
+SHORTEST = 128
+"""Tokens of a sample taken for the low end where no length is known."""
+USUAL = 2048
+"""Tokens taken for the likely value where no length is known, or the model's positions if they are fewer."""
+MANY = 4096
+"""Processes taken for the low end where the number of shards is not known."""
+
+Options = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A run as the memory model sees it: what is certain, and by path what may be (lowest, likeliest, highest)."""
+
+    config: Mapping[str, object]
+    words: Mapping[str, object]
+    options: Mapping[str, Options]
+    assumptions: tuple[str, ...]
+    unknown: tuple[str, ...]
+    unbounded: bool
+
+
+def assess(run: TrainingRun) -> Assessment | None:
+    """The memory of a run, or None where the model's shape is unknown or beyond the model."""
+    question = asked(run)
+    if question is None:
+        return None
+    try:
+        low, likely, high = (_estimate(question, corner) for corner in _corners(question))
+    except MemoryModelError:
+        return None
+    allocated = Interval(min(low.low, likely.low), likely.allocated, max(high.high, likely.high))
+    used = device_use(allocated)
+    capacity = _capacity(run)
+    return Assessment(
+        allocated=allocated,
+        device_use=used,
+        capacity=capacity,
+        verdict=_verdict(used, capacity, question.unbounded),
+        peak_phase=likely.peak_phase,
+        phases=likely.phases,
+        parameters=likely.parameters,
+        trainable=likely.trainable,
+        assumptions=tuple(dict.fromkeys((*question.assumptions, *likely.assumptions))),
+        unknown=tuple(dict.fromkeys((*question.unknown, *likely.unknown))),
+        ledger=lambda: _ledger(question),
+        variant=lambda changes: assess(changed(run, changes)),
+    )
+
+
+def changed(run: TrainingRun, changes: Mapping[str, object]) -> TrainingRun:
+    """The same run with other values at some paths."""
+    values = dict(run.values)
+    for path, value in changes.items():
+        if value is None:
+            values.pop(path, None)
+        else:
+            old = values.get(path)
+            values[path] = replace(old, value=value) if old is not None else Value(value, "derived", note="a variant")
+    possible = {path: options for path, options in run.possible.items() if path not in changes}
+    return build(run.root, run.root_format, run.files, values, possible)
+
+
+def asked(run: TrainingRun) -> Question | None:
+    """What the run says to the memory model, or None without a shape."""
+    config = run.model.config.value if run.model.config is not None else None
+    if not isinstance(config, Mapping):
+        return None
+    words: dict[str, object] = {}
+    for path in (*RENAMED, *TOP, *SHARDING):
+        value = run.get(path)
+        if value is not None and not (path == "method" and value.value == "freeze"):
+            words[path] = value.value
+    options: dict[str, Options] = {}
+    assumptions: list[str] = [value.note for value in run.values.values() if value.origin == "assumed" and value.note]
+    unknown: list[str] = []
+    for path, values in run.possible.items():
+        if path in RENAMED or path in TOP or path in SHARDING:
+            options[path] = tuple(value.value for value in values)
+            notes = ", ".join(f"{value.value} ({value.note})" for value in values)
+            unknown.append(f"{path}: {notes}")
+    unbounded = _fill(run, words, options, assumptions, unknown)
+    return Question(config, words, options, tuple(assumptions), tuple(unknown), unbounded)
+
+
+TOP = (
+    "method",
+    "activation_offload",
+    "kernels",
+    "attention",
+    "loss",
+    "objective",
+    "reference",
+    "zero_grad",
+    "clip",
+)
+SHARDING = (
+    "sharding.reshard_after_forward",
+    "sharding.strategy",
+    "sharding.use_orig_params",
+    "sharding.wrap",
+    "sharding.reduce_dtype",
+    "sharding.offload_optimizer",
+    "sharding.offload_parameters",
+    "sharding.reduce_bucket",
+    "sharding.prefetch_bucket",
+    "sharding.overlap_comm",
+    "sharding.bucket_mb",
+    "sharding.bucket_view",
+)
+
+
+def _fill(
+    run: TrainingRun,
+    words: dict[str, object],
+    options: dict[str, Options],
+    assumptions: list[str],
+    unknown: list[str],
+) -> bool:
+    """Give what is not known its lowest, likeliest and highest value; return whether the high end stays open."""
+
+    def open_(path: str, low: object, likely: object, high: object, open_end: bool = False) -> bool:
+        if path in words or path in options:
+            return False
+        options[path] = (low, likely, high)
+        unknown.append(path)
+        return open_end
+
+    positions = run.model.shape.positions
+    usual = min(USUAL, positions.value) if positions is not None else USUAL
+    unbounded = open_("batch.micro", 1, 1, 1, True)
+    unbounded |= open_("length.max", min(SHORTEST, usual), usual, usual, True)
+    open_("precision.weights", "bfloat16", "bfloat16", "float32")
+    open_("method", "lora", "full", "full")
+    if words.get("method") in ("lora", "qlora"):
+        open_("adapter.rank", 8, 8, 64)
+        words.setdefault("adapter.targets", "all-linear")
+    open_("checkpointing.kind", "full", "none", "none")
+    open_("optimizer.name", "sgd", "adamw_torch_fused", "adamw_torch")
+    sharding = words.get("sharding.kind")
+    if sharding not in (None, "none", "device-map"):
+        open_("parallel.data", MANY, 8, 1)
+    elif sharding == "device-map" or "parallel.data" not in words:
+        words["parallel.data"] = 1
+        if sharding == "device-map":
+            unbounded = True
+            unknown.append("how device_map spreads the blocks")
+    if "attention" not in words and "attention" not in options:
+        assumptions.append("attention kernel: sdpa")
+    return unbounded
+
+
+def _setup(question: Question, chosen: Mapping[str, object]) -> Setup:
+    nested: dict[str, object] = {}
+    for path, value in {**question.words, **chosen}.items():
+        group = nested
+        *above, last = path.split(".")
+        for name in above:
+            group = cast(dict[str, object], group.setdefault(name, {}))
+        group[last] = value
+    return Setup.from_words(nested)
+
+
+def _estimate(question: Question, chosen: Mapping[str, object]) -> Estimate:
+    return estimate(question.config, _setup(question, chosen))
+
+
+def _corners(question: Question) -> tuple[Mapping[str, object], Mapping[str, object], Mapping[str, object]]:
+    """The lowest, likeliest and highest choice. Options of versions are ordered by what each alone would need."""
+    likely = {path: options[len(options) // 2] for path, options in question.options.items()}
+    low, high = dict(likely), dict(likely)
+    for path, options in question.options.items():
+        if len(options) == 3:
+            low[path], _, high[path] = options
+            continue
+        needs = sorted(options, key=lambda option: _estimate(question, {**likely, path: option}).allocated)
+        low[path], high[path] = needs[0], needs[-1]
+    return low, likely, high
+
+
+def _capacity(run: TrainingRun) -> tuple[int, int] | None:
+    memory, high = run.device.memory, run.device.memory_high
+    if memory is None:
+        return None
+    return memory.value, high.value if high is not None else memory.value
+
+
+def _verdict(used: Interval, capacity: tuple[int, int] | None, unbounded: bool) -> Verdict:
+    if capacity is None:
+        return "unknown"
+    if used.low > capacity[1]:
+        return "exceeds"
+    if unbounded:
+        return "unknown"
+    return "tight" if used.high > capacity[0] else "fits"
+
+
+def _ledger(question: Question) -> tuple[Entry, ...]:
+    from trainlint.memory import ledger as books
+
+    likely = _corners(question)[1]
+    return tuple(books.entries(question.config, _setup(question, likely)))

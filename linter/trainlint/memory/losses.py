@@ -1,0 +1,51 @@
+"""The output head and the loss over it: where logits of the vocabulary's size are made, and how often.
+
+Sources: transformers 5.24, loss/loss_utils.py (ForCausalLMLoss casts logits to fp32), models/*/modeling_*.py (others leave them).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainlint.memory.autograd import Storage
+from trainlint.memory.primitives import matmul, nll, softmax
+
+if TYPE_CHECKING:
+    from trainlint.memory.walk import Walk
+
+
+def head(walk: Walk, x: Storage, name: str, width: int, out: int, bias: int = 0) -> Storage:
+    """The output embedding: never quantized, adapted only by name; the loss phase begins here."""
+    memory = walk.tape.memory
+    walk.enter_loss()
+    if x.node is not None:
+
+        def reached() -> None:
+            if memory.phase == "loss_backward":
+                memory.enter("backward")
+
+        x.node.before = reached
+    weight = walk.parameter(name + ".weight", "head", (out, width)).tensor
+    offset = walk.parameter(name + ".bias", "bias", (out,)).tensor if bias else None
+    return matmul(walk.tape, x, weight, offset, width, out)
+
+
+def causal_loss(walk: Walk, logits: Storage) -> Storage:
+    """Shifted cross entropy in fp32: logits, their fp32 copy, log probabilities."""
+    tape = walk.tape
+    walk.returned.insert(0, logits)
+    labels = tape.new(walk.tokens + walk.batch, "int64"), tape.new(walk.tokens, "int64")
+    full = tape.cast(logits, "float32")
+    loss = nll(tape, softmax(tape, full, "float32", log=True))
+    del labels
+    return loss
+
+
+def plain_loss(walk: Walk, logits: Storage) -> Storage:
+    """Cross entropy on logits as they are; it names its input's dtype, so autocast does not raise it."""
+    tape = walk.tape
+    walk.returned.insert(0, logits)
+    autocast, tape.autocast = tape.autocast, None
+    probabilities = softmax(tape, logits, log=True)
+    tape.autocast = autocast
+    return nll(tape, tape.cast(probabilities, "float32") if autocast else probabilities)

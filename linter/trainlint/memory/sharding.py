@@ -1,0 +1,119 @@
+"""FSDP2 (fully_shard on every block and on the root): what gathering, resharding and reducing hold, and for how long.
+
+One group is the parameters of one block; the root group is everything outside the blocks (embeddings, last norm, head).
+
+* Before a group's forward: one flat gathered buffer, then the whole parameters copied out of it. In forward the flat
+  buffer stays until the next group has copied out; in backward it goes at once, but the next group is gathered ahead.
+* After a group's backward: its whole gradients are copied into one flat buffer of the reduce dtype, which stays until the
+  next group reduces; the gradient shard is what remains.
+* The root is whole from the start of the backward to its very end, and so are its gradients: the usual peak.
+
+Source: torch 2.13, torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py, _fsdp_collectives.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from trainlint.memory.autograd import Parameter, Tape, Tensor
+
+Group = Sequence[tuple[int, int]]
+"""Elements and rows (first dimension) of each parameter of a group."""
+
+
+class Sharding:
+    """The life of gathered parameters and reduced gradients on one of `world` devices."""
+
+    def __init__(
+        self,
+        tape: Tape,
+        groups: Mapping[str, Group],
+        world: int,
+        compute: str,
+        load: str,
+        reduce: str,
+        mixed: bool,
+        reshard: bool,
+    ) -> None:
+        self.tape = tape
+        self.groups = groups
+        self.world = world
+        self.compute = compute
+        self.load = load
+        self.reduce = reduce
+        self.mixed = mixed
+        self.reshard = reshard
+        self.whole: dict[str, list[Tensor]] = {}
+        self.ahead: dict[str, Tensor] = {}
+        self.flat: Tensor | None = None
+        self.reducing: Tensor | None = None
+        self.shards: list[Tensor] = []
+        self.order: list[str] = []
+
+    def _label(self, label: str) -> None:
+        self.tape.memory.label = label
+
+    def _shard(self, group: str) -> int:
+        """Elements of a shard: the first dimension is cut in `world` pieces, rounded up."""
+        return sum(shard_elements(elements, rows, self.world) for elements, rows in self.groups[group])
+
+    def _gather(self, group: str) -> Tensor:
+        self._label("gathered weights")
+        elements = self._shard(group)
+        cast = self.tape.new(elements, self.compute) if self.mixed else None
+        gathered = self.tape.new(elements * self.world, self.compute)
+        del cast
+        return gathered
+
+    def _copy_out(self, group: str) -> None:
+        self._label("gathered weights")
+        self.whole[group] = [
+            self.tape.new(shard_elements(elements, rows, self.world) * self.world, self.compute)
+            for elements, rows in self.groups[group]
+        ]
+
+    def before_forward(self, group: str) -> None:
+        """Gather and copy out; a local name holds the buffer of the group before until here."""
+        if group not in self.whole:
+            flat = self._gather(group)
+            self._copy_out(group)
+            self.flat = flat
+
+    def after_forward(self, group: str) -> None:
+        """Free the whole parameters, unless they are kept for the backward."""
+        self.order.append(group)
+        if self.reshard:
+            self.whole.pop(group, None)
+        if group == "root":
+            self.flat = None
+
+    def before_backward(self, group: str) -> None:
+        """Gather again, and the group that comes next already."""
+        if group not in self.whole:
+            flat = self.ahead.pop(group, None) or self._gather(group)
+            self._copy_out(group)
+            del flat
+        index = self.order.index(group)
+        if index and self.order[index - 1] not in self.whole:
+            self.ahead[self.order[index - 1]] = self._gather(self.order[index - 1])
+
+    def after_backward(self, group: str, parameters: Sequence[Parameter]) -> None:
+        """Reduce the group's gradients into its shard."""
+        self.whole.pop(group, None)
+        self.reducing = None
+        trained = [parameter for parameter in parameters if parameter.trained]
+        if not trained:
+            return
+        self._label("gradient reduction")
+        elements = sum(shard_elements(p.elements, p.shape[0], self.world) for p in trained)
+        self.reducing = self.tape.new(elements * self.world, self.reduce)
+        for parameter in trained:
+            parameter.gradient = None
+        self._label("gradients")
+        reduced = self.tape.new(elements, self.reduce)
+        self.shards.append(self.tape.new(elements, self.load) if self.load != self.reduce else reduced)
+
+
+def shard_elements(elements: int, rows: int, world: int) -> int:
+    """Elements that one of `world` devices holds of a parameter: its rows divided, rounded up."""
+    return -(-rows // world) * (elements // rows)

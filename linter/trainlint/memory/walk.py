@@ -1,0 +1,395 @@
+"""Walking a model's operations forward and back: the bytes that live at every moment of one training step.
+
+Layers repeat, so of each run of equal layers three are walked: the first, the second (which stands for all between) and
+the last. What happens in a layer between differs from its neighbours only by a constant, forward and backward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from trainlint.memory.account import SIZES, Mark, Totals, rounded
+from trainlint.memory.architecture import Architecture
+from trainlint.memory.autograd import PASS, Frame, Node, Parameter, Storage, Tape, Tensor, View
+from trainlint.memory.program import ModelProgram, Program, StackProgram, program
+from trainlint.memory.setup import Setup
+
+if TYPE_CHECKING:
+    from trainlint.memory.sharding import Sharding
+
+NOT_ADAPTED = ("lm_head", "score", "classifier", "router", "gate")
+"""Leaves that target sets leave out: the output head, and routers of experts (no nn.Linear)."""
+QUERY_VALUE = ("q_proj", "v_proj", "query", "value", "c_attn", "query_key_value", "qkv_proj", "q", "v", "q_lin", "v_lin", "Wqkv")
+
+Environment = dict[str, object]
+
+
+class Walk:
+    """One model in one setup, and everything that its forward's Python code holds on to."""
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        config: Mapping[str, object],
+        setup: Setup,
+        every_layer: bool = False,
+        register: bool = False,
+        training: bool = True,
+    ) -> None:
+        self.architecture = architecture
+        self.config = config
+        self.setup = setup
+        self.every_layer = every_layer
+        self.training = training
+        head = architecture.headed(setup.head)
+        self.program: ModelProgram = program(architecture, head)
+        self.batch = (setup.micro_batch if training else setup.eval_batch or setup.micro_batch) * (
+            2 if setup.preference and training else 1
+        )
+        length = setup.length if training else setup.eval_length or setup.length
+        self.sizes = architecture.sizes(config, head, {"seq": length, "batch": self.batch, "tokens": self.batch * length})
+        given = self.sizes.setdefault("seq", length)
+        assert isinstance(given, int)
+        self.length = given
+        self.tokens = self.batch * self.length
+        self.sizes |= {"batch": self.batch, "tokens": self.tokens, "length": length, "layer": 0}
+        self.padded = setup.padded or setup.preference
+        self.tied = bool(self.sizes.get("tied"))
+        self.quantized = setup.quantization_bits in (2, 3, 4, 8) and setup.adapted
+        self.weights = "float32" if self.quantized and setup.quantization_prepared else setup.weights
+        self.compute = setup.autocast_dtype or setup.compute_dtype
+        self.tape = Tape(setup.autocast_dtype, register)
+        self.tape.offload = setup.activation_offload
+        self.accumulating = training and (setup.accumulation > 1 or setup.zero_grad == "to-zero")
+        self.sharding: Sharding | None = None
+        self.parameters: dict[str, Parameter] = {}
+        self.prefix = ""
+        self.copies = 1
+        self.input_bytes = 0
+        self.first_input = 0
+        self.shared: Environment = {}
+        self.held: list[object] = []
+        self.block_held: list[object] = []
+        self.batch_held: list[object] = []
+        self.returned: list[Storage] = []
+        self.encoded: Storage | None = None
+
+    # ---------------------------------------------------------------- parameters
+
+    def quantizes(self, name: str) -> bool:
+        """Whether a linear's weight is held quantized."""
+        return self.quantized and name.rpartition(".")[2] not in ("score", "classifier")
+
+    def adapts(self, name: str) -> bool:
+        """Whether a linear carries an adapter."""
+        if not self.setup.adapted:
+            return False
+        leaf = name.rpartition(".")[2]
+        for target in self.setup.adapter_targets:
+            if target in ("all-linear", "attention", "qv") and leaf in NOT_ADAPTED:
+                continue
+            match target:
+                case "all-linear":
+                    return True
+                case "attention":
+                    if "attn" in name.lower() or "attention" in name.lower():
+                        return True
+                case "qv":
+                    if leaf in QUERY_VALUE:
+                        return True
+                case _:
+                    if name == target or name.endswith("." + target):
+                        return True
+        return False
+
+    def parameter(self, name: str, kind: str, shape: tuple[int, ...]) -> Parameter:
+        """The parameter of that name in the place that is being walked, made at its first use."""
+        tied = kind == "embedding" or (kind == "head" and self.tied)
+        full = "embedding" if tied else f"{self.prefix}.{name}"
+        found = self.parameters.get(full)
+        if found is not None:
+            return found
+        elements = 1
+        for size in shape:
+            elements *= size
+        setup = self.setup
+        dtype = setup.adapter_dtype if kind == "adapter" else self.weights
+        trained = not setup.adapted or kind == "adapter"
+        nbytes = self._quantized_bytes(shape) if kind == "quantized" else rounded(elements * SIZES[dtype])
+        found = self.parameters[full] = Parameter(full, kind, elements, dtype, shape, trained, nbytes)
+        found.copies = self.copies
+        if self.accumulating and trained:
+            found.gradient = found.tensor  # already there; counted once for all
+        return found
+
+    def _quantized_bytes(self, shape: tuple[int, ...]) -> int:
+        """Bytes of a quantized weight with its scales (bitsandbytes 0.50.2, functional.py)."""
+        elements = shape[0] * shape[1]
+        if self.setup.quantization_bits == 8:
+            return rounded(elements) + rounded(4 * shape[0])
+        blocks = -(-elements // 64)
+        codes = rounded((elements * self.setup.quantization_bits + 7) // 8)
+        if not self.setup.double_quantization:
+            return codes + rounded(4 * blocks) + 512
+        return codes + rounded(blocks) + 512 + rounded(4 * -(-blocks // 256)) + rounded(4 * 256) + 512
+
+    # ---------------------------------------------------------------- running lines
+
+    def execute(self, lines: Program, values: Environment, sizes: tuple[object, ...]) -> None:
+        """Run statements on named values; names die where the program says."""
+        memory = self.tape.memory
+        for names, kind, arguments, keywords, dead, label in lines.steps:
+            if kind is not None:
+                memory.label = label
+                positional = [values[part] if part.__class__ is str else sizes[part] for part in arguments]  # type: ignore[index]
+                if keywords:
+                    named = {key: values[part] if part.__class__ is str else sizes[part] for key, part in keywords}  # type: ignore[index]
+                    result = kind(self, *positional, **named)
+                    del named
+                else:
+                    result = kind(self, *positional)
+                del positional
+                if len(names) == 1:
+                    values[names[0]] = result
+                elif names:
+                    for index, name in enumerate(names):
+                        values[name] = result[index]  # type: ignore[index]
+                result = None
+            for name in dead:
+                values.pop(name, None)
+
+    # ---------------------------------------------------------------- forward
+
+    def forward(self) -> Storage | None:
+        """All stacks and the head, down to the loss."""
+        memory = self.tape.memory
+        x: Storage | None = None
+        for index, stack in enumerate(self.program.stacks):
+            x = self._stack(stack, index)
+        assert x is not None
+        self.prefix = "head"
+        values: Environment = {"x": x, **{name: self.shared[name] for name in self.program.head_inputs}}
+        if self.program.head_kind == "seq2seq" and self.encoded is not None:
+            self.returned.append(self.encoded)  # encoder_last_hidden_state is in the outputs
+        self.encoded = None
+        self.shared.clear()  # masks and positions end with the model's forward
+        self.held.append(x)
+        del x
+        self.execute(self.program.head, values, self.program.head.sizes(self.sizes))
+        loss = values.pop("loss")
+        values.clear()
+        self.held.clear()
+        self.tape.end_autocast()
+        memory.label = "logits"
+        if self.tape.autocast is not None:  # accelerate hands fp32 outputs on; the loss does not hang on these copies
+            recording, self.tape.recording = self.tape.recording, False
+            self.returned = [self.tape.cast(value, "float32") for value in self.returned]
+            self.tape.recording = recording
+        if not self.setup.keep_outputs:
+            self.returned = []
+        self.batch_held.clear()
+        return loss  # type: ignore[return-value]
+
+    def enter_loss(self) -> None:
+        """The output head begins."""
+        self.tape.memory.enter("loss")
+
+    def _stack(self, stack: StackProgram, index: int) -> Storage:
+        """Embed, walk the blocks, close: one encoder or decoder."""
+        tape, memory = self.tape, self.tape.memory
+        spec = stack.stack
+        self.prefix = f"s{index}"
+        values: Environment = dict(self.shared)
+        self.execute(stack.embed, values, stack.embed.sizes(self.sizes))
+        x = values.pop("x")
+        assert isinstance(x, (Tensor, View))
+        self.held += [x if name == "x" else values[name] for name in spec.hold]  # locals of the forward, to its end
+        shared = {name: values[name] for name in stack.shared}  # masks, rotary tables, biases
+        self.shared.update(shared)
+        values.clear()
+        layers = spec.layers.value(self.sizes)
+        assert isinstance(layers, int)
+        views, keys = self._layers(stack, shared, layers)
+        bodies = [(body, body.sizes(self.sizes)) for body in stack.bodies]
+        for start, end in runs(keys):
+            times = end - start - 3 if end - start > 3 and not self.every_layer else 0
+            walked = [start, start + 1, end - 1] if times else list(range(start, end))
+            outer: list[tuple[tuple[int, Totals | None], Mark]] = []
+            for layer in walked:
+                middle = bool(times) and layer == start + 1
+                tape.layer = index * 1000 + layer
+                self.prefix = f"s{index}.{layer}"
+                self.copies = times + 1 if middle else 1
+                mark = memory.mark()
+                event = self._event(outer, times, middle) if times and layer != start else None
+                x, entry = self._enter(x, event)
+                group = self.prefix
+                if self.sharding is not None:
+                    self.sharding.before_forward(group)
+                body, sizes = bodies[keys[layer][0]]
+                x = self._block(body, sizes, x, views[layer], keys[layer][2])
+                if self.sharding is not None:
+                    self._shard(self.sharding, group, entry, x.node)
+                if middle:  # each of the layers between adds what this one has added
+                    tape.repeated[tape.layer] = times
+                    memory.repeat(mark, times)
+        tape.layer = -1
+        self.copies = 1
+        self.prefix = f"s{index}"
+        values = {"x": x, **shared}
+        del x
+        self.execute(stack.final, values, stack.final.sizes(self.sizes))
+        self.held.clear()
+        result = values["x"]
+        assert isinstance(result, (Tensor, View))
+        if index == 0 and len(self.program.stacks) > 1:
+            self.encoded = result
+        self.shared["enc"] = result  # what a following stack attends to
+        return result
+
+    def _layers(
+        self, stack: StackProgram, shared: Environment, layers: int
+    ) -> tuple[list[Environment], list[tuple[int, int, bool]]]:
+        """What each layer sees under the shared names, and its (body, view, checkpointed); equal keys are equal layers."""
+        spec, setup = stack.stack, self.setup
+        types = self.config.get("layer_types") if spec.types else None
+        named: dict[str, tuple[int, Environment]] = {}
+        views: list[Environment] = []
+        keys: list[tuple[int, int, bool]] = []
+        full = setup.checkpointing == "full" and self.training
+        for layer in range(layers):
+            kind = str(types[layer]) if isinstance(types, (list, tuple)) and layer < len(types) else ""
+            if kind not in named:
+                renames = spec.types.get(kind, {})
+                view = {**shared, **{seen: shared[name] for seen, name in renames.items()}}
+                same = next((old for old in named.values() if old[1] == view), None)
+                named[kind] = same or (len(named), view)
+            number, view = named[kind]
+            body = 0
+            if spec.variants:
+                self.sizes["layer"] = layer
+                for index, variant in enumerate(spec.variants):
+                    if variant.when.value(self.sizes):
+                        body = index + 1
+                        break
+            checkpointed = full and (layer + 1) % setup.checkpoint_every == 0
+            views.append(view)
+            keys.append((body, number, checkpointed))
+        return views, keys
+
+    def _enter(self, x: Storage, event: Callable[[], None] | None) -> tuple[Storage, Node | None]:
+        """A block's input passes a node that does nothing: when it runs in backward, the block is done."""
+        node = self.tape.node("block", (x,), [], (PASS,))
+        if node is None:
+            return x, None
+        node.before = event
+        return View(x, x.elements, x.dtype, node), node
+
+    def _event(
+        self, outer: list[tuple[tuple[int, Totals | None], Mark]], times: int, middle: bool
+    ) -> Callable[[], None]:
+        """Backward: what the middle layer frees and adds, each layer that is not walked does too."""
+        memory = self.tape.memory
+
+        def last_done() -> None:
+            outer.append((memory.open_window(), memory.mark()))
+
+        def middle_done() -> None:
+            window, mark = outer.pop()
+            memory.close_window(window, mark, times)
+
+        return middle_done if middle else last_done
+
+    def _block(
+        self, body: Program, sizes: tuple[object, ...], x: Storage, shared: Environment, checkpointed: bool
+    ) -> Storage:
+        """One block, under checkpointing run again in the backward."""
+        tape, prefix, layer = self.tape, self.prefix, self.tape.layer
+
+        def run(x: Storage) -> Storage:
+            before, self.prefix = self.prefix, prefix
+            tape.layer = layer
+            values = {**shared, "x": x}
+            del x
+            try:
+                self.execute(body, values, sizes)
+            finally:
+                self.prefix = before
+                self.block_held.clear()
+            return values["x"]  # type: ignore[return-value]
+
+        if not checkpointed or x.node is None or not tape.recording:
+            return run(x)
+        frame = Frame([x])
+
+        def again() -> None:
+            run(frame.inputs[0])
+
+        frame.again = again
+        tape.frame = frame
+        try:
+            return run(x)
+        finally:
+            tape.frame = None
+
+    # ---------------------------------------------------------------- sharding
+
+    def group(self, name: str) -> list[Parameter]:
+        """Parameters of one block, or with "root" all that are in none."""
+        return [parameter for full, parameter in self.parameters.items() if group_of(full) == name]
+
+    def _shard(self, sharding: Sharding, group: str, entry: Node | None, leave: Node | None) -> None:
+        sharding.after_forward(group)
+        if entry is not None:
+            inner = entry.before
+
+            def done() -> None:
+                sharding.after_backward(group, self.group(group))
+                if inner is not None:
+                    inner()
+
+            entry.before = done
+        if leave is not None:
+            leave.before = lambda: sharding.before_backward(group)
+
+    # ---------------------------------------------------------------- a whole step
+
+    def run(self) -> dict[str, int]:
+        """Forward and backward of one micro-batch: the highest total of each phase, above what lives all the time."""
+        memory = self.tape.memory
+        memory.enter("forward")
+        if self.sharding is not None:
+            self.sharding.before_forward("root")
+        loss = self.forward()
+        if self.sharding is not None:
+            self.sharding.after_forward("root")
+        has_head = self.program.head_kind in ("causal-lm", "seq2seq", "masked-lm", "speech-seq2seq")
+        memory.enter("loss_backward" if has_head else "backward")
+        if self.sharding is not None:
+            self.sharding.before_backward("root")
+        if loss is not None:
+            self.tape.backward(loss)
+        del loss
+        if self.sharding is not None:
+            self.sharding.after_backward("root", self.group("root"))
+        peaks = memory.close()
+        peaks.pop("setup", None)
+        return peaks
+
+
+def group_of(full: str) -> str:
+    """The block that a parameter belongs to, or "root"."""
+    parts = full.split(".")
+    return ".".join(parts[:2]) if len(parts) > 1 and parts[1].isdigit() else "root"
+
+
+def runs(keys: list[tuple[int, int, bool]]) -> list[tuple[int, int]]:
+    """Stretches of equal layers, as (first, one past the last)."""
+    out: list[tuple[int, int]] = []
+    start = 0
+    for index in range(1, len(keys) + 1):
+        if index == len(keys) or keys[index] != keys[start]:
+            out.append((start, index))
+            start = index
+    return out
