@@ -1,0 +1,62 @@
+"""Results as text that people, forges and other programs read: one module a format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from trainlint.errors import TrainlintError
+from trainlint.result import Result
+from trainlint.rule import Rule
+
+FORMATS = ("text", "json", "github", "gitlab", "sarif", "junit")
+"""What `--output-format` takes; plugins add theirs."""
+
+__all__ = ["FORMATS", "render"]
+
+
+def render(
+    name: str,
+    result: Result,
+    rules: Iterable[Rule] = (),
+    *,
+    color: bool = False,
+    statistics: bool = False,
+    verbose: bool = False,
+    quiet: bool = False,
+    further: Mapping[str, Callable[[Result], str]] | None = None,
+) -> str:
+    """A result in one of the `FORMATS`, or in one of `further` (name → function) that plugins bring.
+
+    `rules` gives the reports that describe rules their pages. `color`, `statistics`, `verbose` (what was not judged)
+    and `quiet` (one line a finding) concern the text report alone. The text ends with a newline unless it is empty.
+    Raises TrainlintError for a name that is neither.
+    """
+    match name:
+        case "text":
+            from trainlint.report import text
+
+            return text.render(result, color=color, statistics=statistics, verbose=verbose, quiet=quiet)
+        case "json":
+            from trainlint.report import json
+
+            return json.render(result)
+        case "github":
+            from trainlint.report import github
+
+            return github.render(result)
+        case "gitlab":
+            from trainlint.report import gitlab
+
+            return gitlab.render(result)
+        case "sarif":
+            from trainlint.report import sarif
+
+            return sarif.render(result, rules)
+        case "junit":
+            from trainlint.report import junit
+
+            return junit.render(result)
+    if further and name in further:
+        return further[name](result)
+    known = ", ".join((*FORMATS, *sorted(further or ())))
+    raise TrainlintError(f"no output format `{name}`, there are: {known}")

@@ -1,0 +1,66 @@
+"""The report for programs, in the form of `report.schema.json`."""
+
+from __future__ import annotations
+
+import json
+
+from trainlint.documents import Place
+from trainlint.result import Result
+from trainlint.rule import Finding, Fix
+
+VERSION = 1
+"""Of the form; it grows when a key changes its meaning or goes."""
+
+
+def render(result: Result) -> str:
+    """The result as one JSON object."""
+    return json.dumps(report(result), indent=2, ensure_ascii=False) + "\n"
+
+
+def report(result: Result) -> dict[str, object]:
+    """The result as plain data."""
+    return {
+        "version": VERSION,
+        "findings": [_finding(finding) for finding in result.findings],
+        "files": [{"file": file.file, "format": file.format} for file in result.files],
+        "runs": [{"root": run.root, "files": list(run.files)} for run in result.runs],
+        "not_judged": [
+            {"rule": missed.rule, "root": missed.root, "missing": list(missed.missing)} for missed in result.not_judged
+        ],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    return {
+        "rule": finding.rule,
+        "severity": finding.severity,
+        "message": finding.message,
+        "help": finding.help,
+        "location": _place(finding.place),
+        "related": [
+            {
+                "file": note.place.file,
+                "line": note.place.line,
+                "column": note.place.column,
+                "message": note.message,
+            }
+            for note in finding.related
+        ],
+        "fix": _fix(finding.fix),
+    }
+
+
+def _fix(fix: Fix | None) -> dict[str, object] | None:
+    if fix is None:
+        return None
+    return {"safety": fix.safety, "edits": [{**_place(edit.place), "text": edit.text} for edit in fix.edits]}
+
+
+def _place(place: Place) -> dict[str, object]:
+    return {
+        "file": place.file,
+        "line": place.line,
+        "column": place.column,
+        "end_line": place.end_line,
+        "end_column": place.end_column,
+    }
