@@ -1,8 +1,8 @@
 """Models of the Hugging Face hub: from an id as people write it to shapes and exact parameter counts.
 
-`facts/models.json` holds one entry a shape: the ids that have it, a `config` with the keys of the model's own config.json,
-and its counts. An id is found as written, through an alias, as a copy in an organisation that republishes others' models
-(with a quantization in its name), without regard to case, or by the name of its repository alone (`by_name`).
+`facts/models.json` holds one entry a shape: the ids that have it, a `config` with the keys of the model's own
+config.json, and its counts. An id is found as written, through an alias, as a copy in an organisation that republishes
+others' models (with a quantization in its name), without regard to case, or by the repository's name alone (`by_name`).
 """
 
 from __future__ import annotations
