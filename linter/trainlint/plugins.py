@@ -36,6 +36,9 @@ class Hooks:
         """Further output formats by name: a function from a Result to text."""
 
 
+Manager = pluggy.PluginManager
+
+
 def load() -> pluggy.PluginManager:
     """The plugin manager with everything installed. The built-in rules come in here too, like anybody's."""
     manager = pluggy.PluginManager(PROJECT)

@@ -1,4 +1,4 @@
-"""From the allocator's tensors to what the driver shows: context, cache, fragmentation; and what a device leaves a run.
+"""From the allocator's tensors to what the driver shows: context, cache, fragmentation.
 
 Numbers: a CUDA context with cuBLAS and cuDNN loaded takes 0.5 to 1.3 GiB, by card and libraries. Reserved over allocated
 was 1.12 at the median and 1.49 at most over 61 LoRA runs on T4 cards; driver over allocated 1.28 at the median over

@@ -212,7 +212,7 @@ def _verdict(used: Interval, capacity: tuple[int, int] | None, unbounded: bool) 
 
 
 def _ledger(question: Question) -> tuple[Entry, ...]:
-    from trainlint.memory import ledger as books
+    from trainlint.memory.ledger import ledger
 
     likely = _corners(question)[1]
-    return tuple(books.entries(question.config, _setup(question, likely)))
+    return tuple(ledger(question.config, _setup(question, likely)))

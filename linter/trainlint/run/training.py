@@ -130,6 +130,7 @@ class Length:
     """How long a sample may be."""
 
     max: Count = declare.count("longest sample kept", "token")
+    truncates: Flag = declare.flag("longer samples are cut, not dropped")
     eval: Count = declare.count("longest sample in evaluation", "token")
     prompt: Count = declare.count("longest prompt", "token")
     completion: Count = declare.count("longest completion", "token")
@@ -242,6 +243,7 @@ class Device:
     count: Count = declare.count("devices")
     memory: Count = declare.count("memory of one device, as the driver reports it", "byte")
     memory_high: Count = declare.count("memory of the largest device of that name", "byte")
+    claimed_memory: Count = declare.count("memory of one device as somebody states it, true or not", "byte")
     host_memory: Count = declare.count("RAM of the machine", "byte")
     unified: Flag = declare.flag("device and host share one memory")
     capability: Number = declare.number("CUDA compute capability")

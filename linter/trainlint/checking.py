@@ -1,0 +1,112 @@
+"""The commands that look at files: `check` and `estimate`, from parsed options to text and exit code."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+from trainlint.engine import Request, Session, check, memory_of, open_session
+from trainlint.errors import TrainlintError
+from trainlint.result import Result
+from trainlint.rule import Finding
+from trainlint.settings import Settings
+
+ROUNDS = 10
+"""Fixes are applied and the files linted again at most so often."""
+
+
+def _request(options: argparse.Namespace, given: Mapping[str, object]) -> Request:
+    asked = Settings(**cast(dict[str, object], dict(given)), given=frozenset(given))  # type: ignore[arg-type]
+    if options.config is not None and not options.config.is_file():
+        raise TrainlintError(f"no settings file {options.config}")
+    stdin = None
+    name = getattr(options, "stdin_filename", None)
+    if name or options.paths == ["-"]:
+        stdin = (name or "stdin.yaml", sys.stdin.read())
+    return Request(
+        paths=(stdin[0],) if stdin else tuple(options.paths),
+        asked=asked,
+        config=options.config,
+        suppressions=not getattr(options, "no_suppressions", False),
+        stdin=stdin,
+    )
+
+
+def run_check(options: argparse.Namespace, given: Mapping[str, object]) -> int:
+    """Lint, fix where asked to, report; returns the exit code."""
+    from trainlint import report
+
+    request = _request(options, given)
+    if options.output_format not in report.FORMATS:
+        raise TrainlintError(f"no output format `{options.output_format}`: there are {', '.join(report.FORMATS)}")
+    result, session = check(request)
+    if options.fix or options.diff:
+        result = _fixed(options, request, result)
+        if options.diff:
+            return 0 if options.exit_zero or not _failing(result, session) else 1
+    color = _color(sys.stdout) and options.output_file is None
+    text = report.render(
+        options.output_format,
+        result,
+        session.toolbox.rules,
+        color=color,
+        statistics=options.statistics,
+        verbose=options.verbose,
+        quiet=options.quiet,
+    )
+    if options.output_file is not None:
+        options.output_file.write_text(text, "utf-8")
+    else:
+        sys.stdout.write(text)
+    return 1 if _failing(result, session) and not options.exit_zero else 0
+
+
+def _failing(result: Result, session: Session) -> list[Finding]:
+    """The findings at or above the level that fails, which the settings of each file say."""
+    levels = ("info", "warning", "error")
+    failing = []
+    for finding in result.findings:
+        settings = session.settings_at(Path(finding.place.file))
+        floor = "info" if settings.profile == "strict" and "fail_on" not in settings.given else settings.fail_on
+        if levels.index(finding.severity) >= levels.index(floor):
+            failing.append(finding)
+    return failing
+
+
+def _fixed(options: argparse.Namespace, request: Request, result: Result) -> Result:
+    """Apply fixes until nothing changes, or show them."""
+    from trainlint import fix
+
+    if options.diff:
+        sys.stdout.write(fix.diff(result, unsafe=options.unsafe_fixes))
+        return result
+    for _ in range(ROUNDS):
+        if not fix.write(result, unsafe=options.unsafe_fixes):
+            break
+        result, _ = check(request)
+    return result
+
+
+def run_estimate(options: argparse.Namespace, given: Mapping[str, object]) -> int:
+    """Print the memory of every run; returns 1 where one exceeds its device."""
+    from trainlint.report import estimate
+
+    session = open_session(_request(options, given))
+    assessed = [
+        (resolved.run, memory_of(resolved.run)()) for resolved in session.runs if resolved.fragments[0].launches
+    ]
+    if options.output_format == "json":
+        sys.stdout.write(estimate.json_text(assessed))
+    else:
+        sys.stdout.write(estimate.text(assessed, color=_color(sys.stdout)))
+    return 1 if any(found is not None and found.verdict == "exceeds" for _, found in assessed) else 0
+
+
+def _color(stream: object) -> bool:
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or bool(getattr(stream, "isatty", lambda: False)())

@@ -1,0 +1,183 @@
+"""Arguments in, exit code out: 0 nothing at or above `--fail-on`, 1 findings, 2 the job could not be done."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from trainlint.errors import TrainlintError
+
+COMMANDS = ("check", "estimate", "explain", "rules", "formats", "devices", "models", "init")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments or (arguments[0] not in COMMANDS and arguments[0] not in ("-h", "--help", "--version")):
+        arguments.insert(0, "check")
+    try:
+        options = _parser().parse_args(arguments)
+        code: int = options.run(options)
+        sys.stdout.flush()
+    except TrainlintError as error:
+        print(f"trainlint: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="trainlint", description="Lint machine-learning training configs.")
+    parser.add_argument("--version", action="version", version=f"trainlint {_version()}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    check = commands.add_parser("check", help="lint files and folders (the default)")
+    _paths(check)
+    _about_runs(check)
+    check.add_argument(
+        "--select", metavar="RULES", action="append", help="only these rules: names, families, globs; with commas"
+    )
+    check.add_argument("--ignore", metavar="RULES", action="append", help="all but these rules")
+    check.add_argument("--severity", metavar="NAME=LEVEL", action="append", default=[], help="another level for a rule")
+    check.add_argument("--fail-on", choices=("error", "warning", "info"), help="lowest level that fails (warning)")
+    check.add_argument(
+        "--output-format", default="text", metavar="FORMAT", help="text, json, github, gitlab, sarif, junit"
+    )
+    check.add_argument("--output-file", type=Path, metavar="FILE")
+    check.add_argument("--fix", action="store_true", help="apply safe fixes")
+    check.add_argument("--unsafe-fixes", action="store_true", help="with --fix or --diff: apply unsafe fixes too")
+    check.add_argument("--diff", action="store_true", help="show what --fix would change, change nothing")
+    check.add_argument("--no-suppressions", action="store_true", help="report what comments silence, for gates")
+    check.add_argument("--no-cache", action="store_true", help="accepted for scripts; nothing is cached")
+    check.add_argument("--stdin-filename", metavar="NAME", help="lint standard input under this name")
+    check.add_argument("--exit-zero", action="store_true", help="exit with 0 whatever is found")
+    check.add_argument("--statistics", action="store_true", help="count the findings of each rule")
+    check.add_argument("-v", "--verbose", action="store_true", help="also say what was not judged, and why")
+    check.add_argument("-q", "--quiet", action="store_true", help="no summary")
+    check.set_defaults(run=_check)
+    estimate = commands.add_parser("estimate", help="the memory ledger and verdict of each run")
+    _paths(estimate)
+    _about_runs(estimate)
+    estimate.add_argument("--output-format", choices=("text", "json"), default="text")
+    estimate.set_defaults(run=_estimate)
+    explain = commands.add_parser("explain", help="print a rule's page")
+    explain.add_argument("name")
+    explain.set_defaults(run=_explain)
+    for name, what in (
+        ("rules", "all rules"),
+        ("formats", "the file formats"),
+        ("devices", "devices"),
+        ("models", "models"),
+    ):
+        listing = commands.add_parser(name, help=f"list {what}")
+        listing.add_argument("pattern", nargs="?", default="", help="only those whose name contains this")
+        listing.add_argument("--output-format", choices=("names", "text", "json"), default="text")
+        listing.set_defaults(run=_list, what=name)
+    init = commands.add_parser("init", help="write a commented trainlint.toml after looking at the tree")
+    init.add_argument("folder", nargs="?", type=Path, default=Path())
+    init.set_defaults(run=_init)
+    return parser
+
+
+def _paths(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="*", default=["."], metavar="PATH", help="files or folders (default: here)")
+
+
+def _about_runs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings file, instead of the nearest")
+    parser.add_argument("--device", metavar="NAME[:COUNT]", help="what the runs run on")
+    parser.add_argument("--device-memory", metavar="SIZE", help="memory of one device: 24GiB")
+    parser.add_argument("--host-memory", metavar="SIZE", help="RAM of the machine: 64GiB")
+    parser.add_argument("--profile", choices=("default", "strict", "teaching"))
+
+
+def _version() -> str:
+    from trainlint import __version__
+
+    return __version__
+
+
+def _asked(options: argparse.Namespace) -> dict[str, object]:
+    """What the command line says of the runs, as settings."""
+    from trainlint.run import Value
+    from trainlint.units import UnitError, parse
+
+    given: dict[str, object] = {}
+    if options.device:
+        name, _, count = options.device.rpartition(":")
+        if not name or not count.isdigit():
+            name, count = options.device, ""
+        given["device"] = Value(name, "written", "--device", raw=name)
+        if count:
+            given["devices"] = Value(int(count), "written", "--device", raw=count)
+    for flag in ("device_memory", "host_memory"):
+        text = getattr(options, flag)
+        if text:
+            try:
+                size = int(parse(text, "byte"))
+            except UnitError as error:
+                raise TrainlintError(f"--{flag.replace('_', '-')}: {error}") from None
+            given[flag] = Value(size, "written", f"--{flag.replace('_', '-')}", raw=text, unit="byte")
+    if options.profile:
+        given["profile"] = options.profile
+    return given
+
+
+def _check(options: argparse.Namespace) -> int:
+    from trainlint.checking import run_check
+
+    given = _asked(options)
+    for name in ("select", "ignore"):
+        words = getattr(options, name)
+        if words:
+            given[name] = tuple(word.strip() for text in words for word in text.split(",") if word.strip())
+    if options.severity:
+        given["severity"] = dict(_levels(options.severity))
+    if options.fail_on:
+        given["fail_on"] = options.fail_on
+    return run_check(options, given)
+
+
+def _levels(texts: Sequence[str]) -> list[tuple[str, str]]:
+    levels = []
+    for text in texts:
+        name, _, level = text.partition("=")
+        if level not in ("error", "warning", "info"):
+            raise TrainlintError(f"--severity is NAME=error, NAME=warning or NAME=info, not `{text}`")
+        levels.append((name, level))
+    return levels
+
+
+def _estimate(options: argparse.Namespace) -> int:
+    from trainlint.checking import run_estimate
+
+    return run_estimate(options, _asked(options))
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from trainlint.listing import explain
+
+    print(explain(options.name))
+    return 0
+
+
+def _list(options: argparse.Namespace) -> int:
+    from trainlint.listing import listing
+
+    print(listing(options.what, options.pattern, options.output_format))
+    return 0
+
+
+def _init(options: argparse.Namespace) -> int:
+    from trainlint.initial import write_settings
+
+    print(write_settings(options.folder))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

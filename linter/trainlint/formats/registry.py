@@ -1,0 +1,37 @@
+"""Which formats there are, and which of them a document is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from importlib import import_module
+
+from trainlint.documents import Document
+from trainlint.formats.format import Format
+from trainlint.formats.fragment import Fragment
+
+BUILT_IN = (
+    "trainlint_run",
+)
+"""Modules of this package that hold a format, as `FORMAT`."""
+
+THRESHOLD = 40
+"""A document is left alone when no format is at least this sure."""
+
+
+@lru_cache(maxsize=1)
+def built_in() -> tuple[Format, ...]:
+    """The formats that come with trainlint."""
+    return tuple(import_module(f"trainlint.formats.{name}").FORMAT for name in BUILT_IN)
+
+
+def recognise(document: Document, formats: Iterable[Format]) -> Iterator[tuple[Format, Fragment]]:
+    """The fragments of a document: one per YAML document that is a training config, none for anything else."""
+    for root in document.roots or (None,):
+        sure, best = 0, None
+        for candidate in formats:
+            score = candidate.recognise(document, root)
+            if score > sure:
+                sure, best = score, candidate
+        if best is not None and sure >= THRESHOLD:
+            yield best, best.read(document, root)

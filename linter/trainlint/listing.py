@@ -1,0 +1,86 @@
+"""What trainlint knows, listed: rules, formats, devices, models; and a rule's page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from trainlint.engine import Toolbox
+from trainlint.errors import TrainlintError
+from trainlint.settings import nearest
+
+Row = dict[str, object]
+
+
+def toolbox() -> Toolbox:
+    """Rules and formats as a check started here would use them."""
+    from pathlib import Path
+
+    return Toolbox(nearest(Path.cwd()).rule_paths)
+
+
+def explain(name: str) -> str:
+    """A rule's page. Raises TrainlintError for a name that no rule has."""
+    rules = {rule.name: rule for rule in toolbox().rules}
+    rule = rules.get(name)
+    if rule is None:
+        close = get_close_matches(name, rules, 3, 0.5)
+        hint = f", did you mean {' or '.join(f'`{word}`' for word in close)}" if close else ""
+        raise TrainlintError(f"no rule is named `{name}`{hint}")
+    page = rule.page().strip()
+    return page or f"# {name}\n\nThis rule has no page."
+
+
+def listing(what: str, pattern: str, output_format: str) -> str:
+    """A list of what there is, of names that contain `pattern`."""
+    rows = [row for row in _rows(what) if pattern.lower() in str(row["name"]).lower()]
+    if output_format == "json":
+        return json.dumps(rows, indent=1)
+    if output_format == "names":
+        return "\n".join(str(row["name"]) for row in rows)
+    widths = {key: max((len(_cell(row[key])) for row in rows), default=0) for key in (rows[0] if rows else {})}
+    return "\n".join("  ".join(f"{_cell(value):<{widths[key]}}" for key, value in row.items()).rstrip() for row in rows)
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _rows(what: str) -> Iterable[Row]:
+    match what:
+        case "rules":
+            for rule in toolbox().rules:
+                yield {"name": rule.name, "severity": rule.severity, "about": _first_line(rule.page())}
+        case "formats":
+            for form in toolbox().formats:
+                yield {"name": form.name, "about": form.title}
+        case "devices":
+            yield from _devices()
+        case _:
+            yield from _models()
+
+
+def _first_line(page: str) -> str:
+    """The first sentence behind a page's title."""
+    lines = [line.strip() for line in page.splitlines() if line.strip() and not line.startswith("#")]
+    return lines[0].split(". ")[0].rstrip(".") if lines else ""
+
+
+def _devices() -> Iterable[Row]:
+    from trainlint.facts import devices
+
+    for device in devices.every():
+        memory = device.memory
+        size = None if memory is None else f"{memory[1] / (1 << 30):.1f} GiB"
+        capability = None if device.capability is None else ".".join(map(str, device.capability))
+        yield {"name": device.name, "memory": size, "capability": capability, "bf16": device.bf16}
+
+
+def _models() -> Iterable[Row]:
+    from trainlint.facts import models
+
+    for name in models.every():
+        model = models.find(name)
+        assert model is not None
+        yield {"name": name, "parameters": model.parameters, "type": model.config.get("model_type")}

@@ -1,0 +1,116 @@
+"""Which fragments make one run: what a root names, what starts it, and what beside it can only belong to it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from trainlint.formats import Fragment, Reference
+
+Opener = Callable[[Path], list[Fragment]]
+"""Reads a file that was named but not among those to lint; an empty list where it is no config."""
+
+FILES = frozenset(("deepspeed", "accelerate", "adapter", "config", "script"))
+"""Roles whose text may be the path of another config."""
+LAUNCHER = "shell-launcher"
+MODEL_FILES = ("config.json",)
+ADAPTER_FILES = ("adapter_config.json",)
+
+
+class Joiner:
+    """Groups fragments into runs, each a list with its root first."""
+
+    def __init__(self, fragments: Iterable[Fragment], opened: Opener) -> None:
+        self.fragments = list(fragments)
+        self.open = opened
+        self.by_path: dict[Path, list[Fragment]] = defaultdict(list)
+        for fragment in self.fragments:
+            self.by_path[Path(fragment.file).resolve()].append(fragment)
+        self.claimed: set[int] = set()
+
+    def runs(self) -> list[list[Fragment]]:
+        """All runs: one per fragment that starts one, then one per fragment that no other claims."""
+        roots = [fragment for fragment in self.fragments if fragment.launches]
+        launchers = [
+            fragment for fragment in self.fragments if not fragment.launches and fragment.format == "shell-launcher"
+        ]
+        started: dict[int, list[Fragment]] = defaultdict(list)
+        for launcher in (*launchers, *roots):
+            for named in self.named(launcher):
+                if named.launches and named is not launcher and launcher.format == "shell-launcher":
+                    started[id(named)].append(launcher)
+        runs = []
+        for root in roots:
+            if root.format == "python-script" and any(launcher.launches for launcher in started[id(root)]):
+                continue  # the command line that runs it carries the run's values: it is the root
+            runs.append(self.run(root, started[id(root)]))
+        self.beside(runs)
+        runs += [self.run(fragment, []) for fragment in self.fragments if id(fragment) not in self.claimed]
+        return runs
+
+    def run(self, root: Fragment, launchers: list[Fragment]) -> list[Fragment]:
+        """A root, what starts it, and all that these name, each once."""
+        members: list[Fragment] = []
+        todo = [root, *launchers]
+        while todo:
+            fragment = todo.pop(0)
+            if any(fragment is member for member in members):
+                continue
+            members.append(fragment)
+            self.claimed.add(id(fragment))
+            todo += [named for named in self.named(fragment) if not named.launches or named.format == "python-script"]
+        return members
+
+    def named(self, fragment: Fragment) -> list[Fragment]:
+        """The fragments of the files that one fragment names."""
+        found: list[Fragment] = []
+        for reference in fragment.references:
+            path = self.path_of(fragment, reference)
+            if path is not None:
+                if path not in self.by_path:
+                    self.by_path[path] = self.open(path)
+                found += self.by_path[path]
+        return found
+
+    def path_of(self, fragment: Fragment, reference: Reference) -> Path | None:
+        """The file a reference means."""
+        if reference.role not in FILES and reference.role != "model":
+            return None
+        return find_file(
+            Path(fragment.file), reference.text, MODEL_FILES if reference.role in ("model", "adapter") else ()
+        )
+
+    def beside(self, runs: list[list[Fragment]]) -> None:
+        """An accelerate config that nothing names joins the only root of its folder, if it is the only one there."""
+        folders: dict[Path, list[list[Fragment]]] = defaultdict(list)
+        for run in runs:
+            folders[Path(run[0].file).resolve().parent].append(run)
+        loose: dict[Path, list[Fragment]] = defaultdict(list)
+        for fragment in self.fragments:
+            if fragment.format == "accelerate" and id(fragment) not in self.claimed:
+                loose[Path(fragment.file).resolve().parent].append(fragment)
+        for folder, fragments in loose.items():
+            there = folders.get(folder, [])
+            if len(fragments) == 1 and len(there) == 1 and not any(f.format == "accelerate" for f in there[0]):
+                there[0] += self.run(fragments[0], [])
+
+
+def find_file(origin: Path, text: str, inside: tuple[str, ...] = ()) -> Path | None:
+    """A file named in `origin`: relative to its folder or to one above (the folder a command is run from)."""
+    if not text or "\n" in text or len(text) > 300 or "://" in text or "$" in text:
+        return None
+    names = [text] if not inside else [*(f"{text.rstrip('/')}/{name}" for name in inside), text]
+    try:
+        folder = origin.resolve().parent
+        for _ in range(6):
+            for name in names:
+                path = (folder / name).resolve()
+                if path.is_file():
+                    return path
+            if folder.parent == folder or (folder / ".git").exists():
+                return None
+            folder = folder.parent
+    except (OSError, ValueError):
+        return None
+    return None

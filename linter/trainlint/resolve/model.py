@@ -1,0 +1,123 @@
+"""From the id or folder a config names to the model's shape and exact size."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from trainlint.facts import models
+from trainlint.formats import Draft
+from trainlint.resolve.join import find_file
+
+SHAPES: dict[str, tuple[str, ...]] = {
+    "layers": ("num_hidden_layers", "n_layer", "num_layers", "n_layers"),
+    "hidden": ("hidden_size", "n_embd", "d_model", "dim"),
+    "heads": ("num_attention_heads", "n_head", "num_heads", "n_heads"),
+    "kv_heads": ("num_key_value_heads",),
+    "head_dim": ("head_dim", "d_kv"),
+    "ffn": ("intermediate_size", "n_inner", "d_ff", "ffn_dim"),
+    "vocab": ("vocab_size",),
+    "positions": ("max_position_embeddings", "n_positions", "max_seq_len"),
+    "sliding_window": ("sliding_window",),
+    "experts": ("num_local_experts", "num_experts", "n_routed_experts"),
+    "experts_per_token": ("num_experts_per_tok",),
+}
+DTYPES = {"float32": "float32", "bfloat16": "bfloat16", "float16": "float16", "torch.bfloat16": "bfloat16"}
+HEADS = {
+    "ForCausalLM": "causal-lm",
+    "LMHeadModel": "causal-lm",
+    "ForSequenceClassification": "classification",
+    "ForTokenClassification": "classification",
+    "ForMaskedLM": "masked-lm",
+    "ForImageClassification": "image-classification",
+    "ForSpeechSeq2Seq": "speech-seq2seq",
+    "WhisperForConditionalGeneration": "speech-seq2seq",
+    "ForConditionalGeneration": "seq2seq",
+}
+METHODS = {"bitsandbytes": "bnb-4bit", "gptq": "gptq", "awq": "awq-4bit", "fp8": "fp8"}
+
+
+def add_model(draft: Draft, origin: Path) -> None:
+    """Fill `model.*` from what the run names: a config that joined, a local folder, or a known id."""
+    config = draft.get("model.config")
+    if isinstance(config, Mapping):
+        _from_config(draft, config, "config.json")
+        return
+    name = draft.get("model.id")
+    if not isinstance(name, str) or not name:
+        return
+    path = find_file(origin, name, ("config.json",))
+    if path is not None and path.name == "config.json" and _from_folder(draft, path):
+        return
+    model = models.find(name)
+    if model is None:
+        count = models.parameters_from_name(name)
+        if count is not None:
+            draft.put(
+                "model.parameters",
+                count,
+                "assumed",
+                f"{count / 1e9:g} B parameters, from the name `{name}`",
+                "parameter",
+            )
+        return
+    origin_of = "assumed" if model.by_name else "derived"
+    note = f"the shape of {model.id}, known by the name alone" if model.by_name else model.id
+    draft.put("model.config", model.config, origin_of, note)
+    draft.put("model.parameters", model.parameters, origin_of, note, "parameter")
+    if model.quantized:
+        draft.put("model.quantized", model.quantized, "derived", f"the name `{name}`")
+    if model.positions:
+        draft.put("model.shape.positions", model.positions, origin_of, note, "token")
+    _from_config(draft, model.config, note, origin_of)
+
+
+def _from_folder(draft: Draft, path: Path) -> bool:
+    config = _json(path)
+    if config is None:
+        return False
+    draft.derive("model.config", config, path.name)
+    _from_config(draft, config, path.name)
+    index = _json(path.with_name("model.safetensors.index.json"))
+    size = (index or {}).get("metadata")
+    if isinstance(size, dict) and isinstance(size.get("total_size"), int):
+        draft.derive("model.checkpoint_bytes", size["total_size"], "model.safetensors.index.json", "byte")
+    return True
+
+
+def _json(path: Path) -> dict[str, object] | None:
+    try:
+        loaded = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return loaded if isinstance(loaded, dict) else None
+
+
+def _from_config(draft: Draft, config: Mapping[str, object], note: str, origin: str = "derived") -> None:
+    inner = config.get("text_config")
+    text: Mapping[str, object] = {**config, **inner} if isinstance(inner, Mapping) else config
+    for name, keys in SHAPES.items():
+        found = next((text[key] for key in keys if isinstance(text.get(key), int)), None)
+        if found is not None:
+            draft.put(
+                f"model.shape.{name}", found, origin, note, "token" if name in ("positions", "sliding_window") else ""
+            )
+    for path, key in (("model.shape.tied", "tie_word_embeddings"), ("model.shape.rope_scaling", "rope_scaling")):
+        if text.get(key) is not None:
+            draft.put(path, text[key], origin, note)
+    if isinstance(config.get("model_type"), str):
+        draft.put("model.type", config["model_type"], origin, note)
+    dtype = DTYPES.get(str(config.get("dtype") or config.get("torch_dtype") or text.get("torch_dtype") or ""))
+    if dtype:
+        draft.put("model.dtype", dtype, origin, note)
+    architectures = config.get("architectures")
+    if isinstance(architectures, list) and architectures and isinstance(architectures[0], str):
+        head = next((head for ending, head in HEADS.items() if architectures[0].endswith(ending)), None)
+        if head:
+            draft.put("model.head", head, origin, note)
+    quantization = config.get("quantization_config")
+    if isinstance(quantization, Mapping):
+        method = METHODS.get(str(quantization.get("quant_method")))
+        if method:
+            draft.put("model.quantized", method, origin, note)

@@ -1,0 +1,110 @@
+"""From fragments to runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainlint.formats import Draft, Format, Fragment
+from trainlint.resolve.hardware import add_hardware
+from trainlint.resolve.join import Joiner, Opener
+from trainlint.resolve.model import add_model
+from trainlint.resolve.stated import Stated
+from trainlint.resolve.versions import versions_at
+from trainlint.run import TrainingRun, Value, build
+
+PRECEDENCE = ("shell-launcher", "", "python-script", "accelerate", "deepspeed", "peft-adapter", "model-config")
+"""Whose value counts where several say one thing: flags on the command line, the root (""), then what it names."""
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A run with the fragments it was read from, the root first, and its memory when somebody asks."""
+
+    run: TrainingRun
+    fragments: tuple[Fragment, ...]
+
+
+def resolve(
+    fragments: Iterable[Fragment],
+    formats: Mapping[str, Format],
+    settings_of: Callable[[Path], Stated],
+    asked: Stated,
+    opened: Opener,
+) -> list[Resolved]:
+    """All runs of some fragments; `asked` is what the command line says, `opened` reads files that are named."""
+    return [_resolved(members, formats, settings_of, asked) for members in Joiner(fragments, opened).runs()]
+
+
+def _resolved(
+    members: list[Fragment], formats: Mapping[str, Format], settings_of: Callable[[Path], Stated], asked: Stated
+) -> Resolved:
+    root = members[0]
+    path = Path(root.file)
+    settings = settings_of(path)
+    versions: dict[str, Value[str]] = {}
+    for member in reversed(members):
+        versions.update(versions_at(Path(member.file).parent))
+    versions.update(settings.versions)
+    draft = Draft(tuple(members), merged(members), versions)
+    add_hardware(draft, root.document.comments, settings, asked)
+    add_model(draft, path)
+    _add_data(draft, settings)
+    if root.launches:
+        formats[root.format].complete(draft)
+    _derive(draft)
+    profile = settings.profile if asked.profile == "default" else asked.profile
+    profile = settings.profile if asked.profile == "default" else asked.profile
+    draft.values["profile"] = Value(profile, "default" if profile == "default" else "written", "profile")
+    draft.values.update({f"versions.{name}": value for name, value in versions.items()})  # type: ignore[misc]
+    files = tuple(dict.fromkeys(member.file for member in members))
+    run = build(root.file, root.format, files, draft.values, draft.possible)
+    return Resolved(run, tuple(members))
+
+
+def merged(members: list[Fragment]) -> dict[str, Value[object]]:
+    """The members' values by path; what disagrees with the winner is kept among its losers."""
+    values: dict[str, Value[object]] = {}
+    for member in sorted(members, key=lambda member: _rank(member, members[0])):
+        for path, value in member.values.items():
+            winner = values.get(path)
+            if winner is None:
+                values[path] = value
+            elif winner.value != value.value:
+                values[path] = winner.beside(value)
+    return values
+
+
+def _rank(member: Fragment, root: Fragment) -> int:
+    if member is root:
+        return PRECEDENCE.index("")
+    return PRECEDENCE.index(member.format) if member.format in PRECEDENCE else len(PRECEDENCE)
+
+
+def _add_data(draft: Draft, settings: Stated) -> None:
+    if settings.rows is not None:
+        draft.values["data.rows"] = settings.rows  # type: ignore[assignment]
+    for name, value in settings.tokens.items():
+        draft.values[f"data.tokens.{name}"] = value  # type: ignore[assignment]
+
+
+def _derive(draft: Draft) -> None:
+    """What follows from numbers of several sources: processes, the effective batch."""
+    per_node, nodes = draft.get("parallel.per_node"), draft.get("parallel.nodes")
+    if isinstance(per_node, int):
+        draft.derive("parallel.world", per_node * (nodes if isinstance(nodes, int) else 1), "processes per node, nodes")
+    count = draft.get("device.count")
+    if isinstance(count, int) and "parallel.world" not in draft.values and draft.get("sharding.kind") != "device-map":
+        draft.derive("parallel.world", count, "the number of devices")
+    degrees = 1
+    for name in ("tensor", "pipeline", "context"):
+        degree = draft.get(f"parallel.{name}")
+        degrees *= degree if isinstance(degree, int) and degree > 0 else 1
+    world = draft.get("parallel.world")
+    if isinstance(world, int):
+        draft.derive("parallel.data", max(1, world // degrees), "the number of processes")
+    micro, steps, data = (draft.get(path) for path in ("batch.micro", "batch.accumulation", "parallel.data"))
+    if isinstance(micro, int) and isinstance(steps, int) and isinstance(data, int):
+        note = "micro batch, accumulation and data-parallel processes"
+        draft.derive("batch.effective", micro * steps * data, note, "sample")
