@@ -76,10 +76,17 @@ def read_marked(fragment: Fragment, name: str) -> None:
         entry = keys.get(dotted)
         if entry is None:
             continue
-        if key.role and isinstance(entry.value, Scalar) and isinstance(entry.value.value, str) and entry.value.value:
-            fragment.references.append(Reference(key.role, entry.value.value, entry.value.place, dotted))  # type: ignore[arg-type]
+        node = entry.value
+        if (
+            key.role
+            and isinstance(node, Scalar)
+            and isinstance(node.value, str)
+            and node.value
+            and "${" not in node.value
+        ):
+            fragment.references.append(Reference(key.role, node.value, node.place, dotted))  # type: ignore[arg-type]
         if key.path:
-            value = convert(fragment.format, dotted, entry.value, key)
+            value = convert(fragment.format, dotted, node, key)
             if value is not None:
                 fragment.values[key.path] = value
 
