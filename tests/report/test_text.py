@@ -130,6 +130,6 @@ def test_lines_outside_the_source_are_not_shown() -> None:
 
 
 def test_unknown_format_names_the_known_ones() -> None:
-    with pytest.raises(TrainlintError, match="no output format `xml`, there are: text, json, .*, mine"):
+    with pytest.raises(TrainlintError, match=r"no output format `xml`, there are: text, json, .*, mine"):
         report.render("xml", RESULT, further={"mine": lambda result: "mine"})
     assert report.render("mine", RESULT, further={"mine": lambda result: "mine"}) == "mine"
