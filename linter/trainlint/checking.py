@@ -39,6 +39,7 @@ def _request(options: argparse.Namespace, given: Mapping[str, object]) -> Reques
 def run_check(options: argparse.Namespace, given: Mapping[str, object]) -> int:
     """Lint, fix where asked to, report; returns the exit code."""
     from trainlint import report
+    from trainlint.report import color
 
     request = _request(options, given)
     if options.output_format not in report.FORMATS:
@@ -48,12 +49,12 @@ def run_check(options: argparse.Namespace, given: Mapping[str, object]) -> int:
         result = _fixed(options, request, result)
         if options.diff:
             return 0 if options.exit_zero or not _failing(result, session) else 1
-    color = _color(sys.stdout) and options.output_file is None
+    colored = options.output_file is None and color.wanted(sys.stdout, os.environ)
     text = report.render(
         options.output_format,
         result,
         session.toolbox.rules,
-        color=color,
+        color=colored,
         statistics=options.statistics,
         verbose=options.verbose,
         quiet=options.quiet,
@@ -78,22 +79,31 @@ def _failing(result: Result, session: Session) -> list[Finding]:
 
 
 def _fixed(options: argparse.Namespace, request: Request, result: Result) -> Result:
-    """Apply fixes until nothing changes, or show them."""
+    """Apply fixes until nothing changes; on `--diff` only show what they would change."""
     from trainlint import fix
 
+    files = {finding.place.file for finding in result.findings if finding.fix is not None}
+    before = {file: fix.read(file) for file in sorted(files)}
     if options.diff:
-        sys.stdout.write(fix.diff(result, unsafe=options.unsafe_fixes))
+        fixed = fix.apply(before, result.findings, options.unsafe_fixes)
+        for file, text in fixed.texts.items():
+            sys.stdout.write(fix.diff(file, before[file], text))
         return result
     for _ in range(ROUNDS):
-        if not fix.write(result, unsafe=options.unsafe_fixes):
+        fixed = fix.apply(before, result.findings, options.unsafe_fixes)
+        if not fixed.texts:
             break
+        for file, text in fixed.texts.items():
+            fix.write(file, text)
         result, _ = check(request)
+        files = {finding.place.file for finding in result.findings if finding.fix is not None}
+        before = {file: fix.read(file) for file in sorted(files)}
     return result
 
 
 def run_estimate(options: argparse.Namespace, given: Mapping[str, object]) -> int:
     """Print the memory of every run; returns 1 where one exceeds its device."""
-    from trainlint.report import estimate
+    from trainlint.report import color, estimate
 
     session = open_session(_request(options, given))
     assessed = [
@@ -102,11 +112,5 @@ def run_estimate(options: argparse.Namespace, given: Mapping[str, object]) -> in
     if options.output_format == "json":
         sys.stdout.write(estimate.json_text(assessed))
     else:
-        sys.stdout.write(estimate.text(assessed, color=_color(sys.stdout)))
+        sys.stdout.write(estimate.text(assessed, color=color.wanted(sys.stdout, os.environ)))
     return 1 if any(found is not None and found.verdict == "exceeds" for _, found in assessed) else 0
-
-
-def _color(stream: object) -> bool:
-    if os.environ.get("NO_COLOR"):
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or bool(getattr(stream, "isatty", lambda: False)())

@@ -105,7 +105,7 @@ def open_session(request: Request) -> Session:
     settings = (load_settings(request.config) or Settings()) if request.config else nearest(folder.resolve())
     settings = settings.over(request.asked)
     toolbox = Toolbox(settings.rule_paths)
-    found = discover(request.paths, settings.exclude) if request.stdin is None else None
+    found = discover(request.paths, settings.exclude, settings.root) if request.stdin is None else None
     documents = {}
     if found is not None:
         for path in found.files:
@@ -179,6 +179,9 @@ class _Judge:
     def selected(self, name: str, family: str, place: Place) -> bool:
         settings = self.settings_for(place.file)
         return selected(name, family, settings.select) and not selected(name, family, settings.ignore)
+
+    def selects(self, finding: Finding) -> bool:
+        return self.selected(finding.rule, finding.rule.partition("-")[0], finding.place)
 
     def levelled(self, finding: Finding) -> Finding:
         level = self.settings_for(finding.place.file).severity

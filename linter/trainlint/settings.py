@@ -51,7 +51,7 @@ class Settings:
         return replace(self, **{name: getattr(other, name) for name in other.given}, given=self.given | other.given)
 
     def at(self, path: Path) -> Settings:
-        """The settings for one file: the overrides whose globs name it applied in order."""
+        """The settings for one file: the overrides whose globs name it, applied in order."""
         merged = self
         if self.overrides and self.root is not None:
             try:

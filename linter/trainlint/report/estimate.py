@@ -6,12 +6,14 @@ import json
 from collections.abc import Sequence
 
 from trainlint.memory.assessment import Assessment, Interval
-from trainlint.report.color import Painter
+from trainlint.report.color import paint
 from trainlint.run import TrainingRun, Value
 from trainlint.units import GIB, gib
 
 BAR = 30
 """Characters of the longest bar."""
+VERDICTS = {"fits": "help", "tight": "warning", "exceeds": "error", "unknown": "info"}
+"""How a verdict is coloured."""
 Assessed = tuple[TrainingRun, Assessment | None]
 
 
@@ -72,14 +74,13 @@ def _interval(found: Interval) -> dict[str, int]:
 
 def text(assessed: Sequence[Assessed], color: bool = False) -> str:
     """All runs as tables."""
-    paint = Painter(color)
-    return "\n".join(_table(run, found, paint) for run, found in assessed) + (
+    return "\n".join(_table(run, found, color) for run, found in assessed) + (
         "" if assessed else "no training run here\n"
     )
 
 
-def _table(run: TrainingRun, found: Assessment | None, paint: Painter) -> str:
-    head = paint.bold(run.root) + (f"  {run.model.id.value}" if run.model.id is not None else "")
+def _table(run: TrainingRun, found: Assessment | None, color: bool) -> str:
+    head = paint(run.root, "bold", color) + (f"  {run.model.id.value}" if run.model.id is not None else "")
     if found is None:
         return f"{head}\n  no estimate: unknown is {unknown_reason(run)}\n"
     lines = [head, f"  {found.parameters / 1e9:.3f} B parameters, {found.trainable / 1e6:,.1f} M trainable"]
@@ -91,22 +92,22 @@ def _table(run: TrainingRun, found: Assessment | None, paint: Painter) -> str:
     total = sum(entry.bytes for entry in entries)
     lines.append(f"  {'peak, in the ' + found.peak_phase + ' phase':<{width}}  {'':<9} {total / GIB:9.3f} GiB")
     most = max(found.phases.values(), default=1)
-    for phase, size in found.phases.items():
-        bar = "█" * max(1, round(BAR * size / most))
-        lines.append(f"    {phase:<10} {gib(size):>10}  {paint.dim(bar)}")
+    for phase, peak in found.phases.items():
+        bar = "█" * max(1, round(BAR * peak / most))
+        lines.append(f"    {phase:<10} {gib(peak):>10}  {paint(bar, 'dim', color)}")
     used = found.device_use
     lines.append(
-        f"  on the device: {gib(used.likely)} ({gib(used.low)} to {gib(used.high)})" + _against(run, found, paint)
+        f"  on the device: {gib(used.likely)} ({gib(used.low)} to {gib(used.high)})" + _against(run, found, color)
     )
     lines += [f"  assumed: {said}" for said in found.assumptions]
     lines += [f"  unknown: {said}" for said in found.unknown]
     return "\n".join(lines) + "\n"
 
 
-def _against(run: TrainingRun, found: Assessment, paint: Painter) -> str:
+def _against(run: TrainingRun, found: Assessment, color: bool) -> str:
     if found.capacity is None:
         return "; no device named"
     name = run.device.name.value if run.device.name is not None else "the device"
     low, high = found.capacity
     size = gib(high) if low == high else f"{gib(low)} to {gib(high)}"
-    return f"; {name} has {size}: " + paint.verdict(found.verdict)
+    return f"; {name} has {size}: " + paint(found.verdict, VERDICTS[found.verdict], color)
