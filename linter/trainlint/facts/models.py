@@ -70,7 +70,7 @@ class Model:
     id: str
     config: Mapping[str, Any]
     parameters: int
-    embedding: int
+    embedding: int | None
     experts: int | None
     active: int | None
     non_text: int | None

@@ -88,8 +88,8 @@ class VersionRange:
 def _among(wanted: VersionRange, releases: tuple[str, ...]) -> tuple[str, ...]:
     inside = {text for text in releases if (release := version(text)) and release in wanted}
     ends = [bound for operator, bound in wanted.clauses if operator in ("==", ">=", "<=")]
-    if not inside:
-        ends += [bound for operator, bound in wanted.clauses if operator in ("<", ">")]
+    if not inside and not ends:
+        ends = [bound for operator, bound in wanted.clauses if operator in ("<", ">")]
     inside.update(_standing_for(end, releases) for end in ends)
     return tuple(text for text in releases if text in inside) or releases[-1:]
 
