@@ -1,7 +1,32 @@
-"""How much device memory a training run needs: exact sizes of what torch allocates, without torch."""
+"""How much device memory a training run needs: the sizes of what torch allocates, worked out without torch.
 
+    estimate(config, setup)   the peak of one device, by phase
+    ledger(config, setup)     what the peak consists of, exactly
+    parameters(config)        how many parameters a model has, by kind
+    linear_names(config)      what an adapter can target
+
+`config` is a Hugging Face `config.json` as a mapping; nothing here reads other files than our own architectures.
+"""
+
+from trainlint.memory.assessment import Entry
+from trainlint.memory.budget import Ledger
 from trainlint.memory.errors import MemoryModelError, MissingShape, UnknownArchitecture
 from trainlint.memory.estimate import Estimate, estimate
+from trainlint.memory.families import Counts, linear_names, parameters
+from trainlint.memory.ledger import ledger
 from trainlint.memory.setup import Setup
 
-__all__ = ["Estimate", "MemoryModelError", "MissingShape", "Setup", "UnknownArchitecture", "estimate"]
+__all__ = [
+    "Counts",
+    "Entry",
+    "Estimate",
+    "Ledger",
+    "MemoryModelError",
+    "MissingShape",
+    "Setup",
+    "UnknownArchitecture",
+    "estimate",
+    "ledger",
+    "linear_names",
+    "parameters",
+]

@@ -1,86 +1,60 @@
 """Linear layers and what may sit on them: frozen and quantized weights, low-rank adapters.
 
-Sources: peft 0.21.2, tuners/lora/layer.py, tuners/lora/bnb.py, tuners/lora/dora.py; bitsandbytes 0.50.2, autograd/_functions.py.
+Sources: peft 0.21.2, tuners/lora/layer.py, bnb.py and dora.py; bitsandbytes 0.50.2, autograd/_functions.py.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainlint.memory.autograd import PASS, Storage, Tensor
-from trainlint.memory.primitives import add, copy, div, dropout, matmul, mul, scale, shift
+from trainlint.memory.autograd import Storage, Tensor
+from trainlint.memory.primitives import add, copy, dropout, matmul, scale
 
 if TYPE_CHECKING:
     from trainlint.memory.walk import Walk
 
 
 def linear(walk: Walk, x: Storage, name: str, width: int, out: int, bias: int = 0) -> Storage:
-    """`x @ W.T + b`, where W may be quantized and may carry an adapter."""
-    setup = walk.setup
-    if walk.quantizes(name):
-        walk.parameter(name + ".weight", "quantized", (out, width))
-        offset = walk.parameter(name + ".bias", "bias", (out,)).tensor if bias else None
-        if setup.quantization_bits == 8:
-            result = int8_linear(walk, x, width, out, offset)
-        else:
-            result = packed_linear(walk, x, width, out)
-        if walk.adapts(name):
-            return _adapted_quantized(walk, x, result, name, width, out)
-        return result
-    weight = walk.parameter(name + ".weight", "linear", (out, width)).tensor
+    """`x @ W.T + b`, where W may be quantized and may carry an adapter.
+
+    A plain base: the input is copied to the adapter's dtype, the sum cast back. A quantized one: its result is cloned
+    (4 bit), and inputs are cast only where autocast does not. One function, so that each local dies where peft's does.
+    """
+    setup, tape = walk.setup, walk.tape
+    quantized = walk.quantizes(name)
+    kind = "quantized" if quantized else "linear"
+    weight = walk.parameter(name + ".weight", kind, (out, width)).tensor
     offset = walk.parameter(name + ".bias", "bias", (out,)).tensor if bias else None
-    result = matmul(walk.tape, x, weight, offset, width, out)
-    if walk.adapts(name):
-        if setup.adapter_kind == "dora":
-            return _dora(walk, x, result, name, weight, offset, width, out)
-        return _adapted(walk, x, result, name, width, out)
-    return result
-
-
-def _pair(walk: Walk, name: str, width: int, out: int) -> tuple[Storage, Storage]:
-    rank = walk.setup.adapter_rank
+    if not quantized:
+        result = matmul(tape, x, weight, offset, width, out)
+    elif setup.quantization_bits == 8:
+        result = int8_linear(walk, x, width, out, offset)
+    else:
+        result = packed_linear(walk, x, width, out)
+    if not walk.adapts(name):
+        return result
+    rank, dtype = setup.adapter_rank, result.dtype
     down = walk.parameter(name + ".lora_A", "adapter", (rank, width)).tensor
     up = walk.parameter(name + ".lora_B", "adapter", (out, rank)).tensor
-    return down, up
-
-
-def _adapted(walk: Walk, x: Storage, result: Storage, name: str, width: int, out: int) -> Storage:
-    """`result + B(A(dropout(x))) * s`: the input is copied to the adapter's dtype, the sum cast back."""
-    tape = walk.tape
-    down, up = _pair(walk, name, width, out)
-    dtype = result.dtype
-    x = tape.cast(x, down.dtype)
-    delta = dropout(tape, x, walk.setup.adapter_dropout if walk.training else 0.0)
-    delta = matmul(tape, delta, down, None, width, walk.setup.adapter_rank)
-    delta = matmul(tape, delta, up, None, walk.setup.adapter_rank, out)
-    delta = scale(tape, delta)
-    result = add(tape, result, delta)
-    del delta
-    return tape.cast(result, dtype)
-
-
-def _adapted_quantized(walk: Walk, x: Storage, result: Storage, name: str, width: int, out: int) -> Storage:
-    """The same on a quantized layer: its result is cloned, and inputs are cast only without autocast."""
-    tape = walk.tape
-    down, up = _pair(walk, name, width, out)
-    dtype = result.dtype
-    if walk.setup.quantization_bits != 8:
+    if quantized and setup.quantization_bits != 8:
         result = copy(tape, result)
-    plain = tape.autocast is None
-    if plain:
+    if not quantized or tape.autocast is None:
         x = tape.cast(x, down.dtype)
-    delta = dropout(tape, x, walk.setup.adapter_dropout if walk.training else 0.0)
-    delta = matmul(tape, delta, down, None, width, walk.setup.adapter_rank)
-    delta = matmul(tape, delta, up, None, walk.setup.adapter_rank, out)
+    if setup.adapter_kind == "dora":
+        result = dora(walk, x, result, name, weight, offset, width, out)
+        return result if quantized else tape.cast(result, dtype)
+    delta = dropout(tape, x, setup.adapter_dropout if walk.training else 0.0)
+    delta = matmul(tape, delta, down, None, width, rank)
+    delta = matmul(tape, delta, up, None, rank, out)
     delta = scale(tape, delta)
-    if plain:
+    if quantized and tape.autocast is None:
         delta = tape.cast(delta, dtype)
     result = add(tape, result, delta)
     del delta
-    return result
+    return result if quantized else tape.cast(result, dtype)
 
 
-def _dora(
+def dora(
     walk: Walk, x: Storage, base: Storage, name: str, weight: Storage, bias: Storage | None, width: int, out: int
 ) -> Storage:
     """Weight-decomposed adapters: `(m / |W + BA| - 1) * base + m / |W + BA| * BA(x) * s`."""
@@ -140,7 +114,7 @@ def int8_linear(walk: Walk, x: Storage, width: int, out: int, bias: Storage | No
     outliers = tape.new(x.elements, "bool")
     del half, outliers
     sums = tape.new(rows * out, "int32")
-    result = tape.new(rows * out, "float16")
+    result: Storage = tape.new(rows * out, "float16")
     del sums
     result = _converted(walk, result, source)
     del codes, scales
@@ -155,7 +129,8 @@ def int8_linear(walk: Walk, x: Storage, width: int, out: int, bias: Storage | No
         return [back]
 
     node = tape.node("mm8bit", (x,), [], call)
-    result.node = node
+    if isinstance(result, Tensor):
+        result.node = node
     if node is None:
         held.clear()
     if bias is None:

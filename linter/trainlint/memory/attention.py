@@ -30,7 +30,9 @@ class Shape:
 
     __slots__ = ("batch", "dim", "heads", "keys", "kv_heads", "queries", "times", "value_dim")
 
-    def __init__(self, q: Storage, heads: int, kv_heads: int, dim: int, queries: int, keys: int, value_dim: int) -> None:
+    def __init__(
+        self, q: Storage, heads: int, kv_heads: int, dim: int, queries: int, keys: int, value_dim: int
+    ) -> None:
         self.batch = q.elements // (heads * dim * queries)
         self.heads = heads
         self.kv_heads = kv_heads

@@ -32,7 +32,7 @@ Entry = Allocation | int | None
 """What one input of an operation gets in the backward pass: an allocation, PASS, VIEW, or nothing."""
 Formula = tuple[Entry, ...]
 """One entry for each input of the operation, as torch's derivatives.yaml has one line for each."""
-Call = Callable[["Tensor | None"], "Sequence[Tensor | None]"]
+Call = Callable[["Storage | None"], "Sequence[Storage | None]"]
 """A backward that a formula cannot describe: incoming gradient to the inputs' gradients."""
 
 
@@ -67,7 +67,9 @@ class View:
 
     __slots__ = ("dtype", "elements", "node", "owner", "parameter", "slot")
 
-    def __init__(self, owner: Storage | None, elements: int, dtype: str, node: Node | None = None, slot: int = 0) -> None:
+    def __init__(
+        self, owner: Storage | None, elements: int, dtype: str, node: Node | None = None, slot: int = 0
+    ) -> None:
         self.owner = owner
         self.elements = elements
         self.dtype = dtype
@@ -87,7 +89,19 @@ class Parameter:
     takes on the device, which for a quantized weight is not `elements` times a size.
     """
 
-    __slots__ = ("copies", "dtype", "elements", "gradient", "kind", "name", "nbytes", "node", "shape", "tensor", "trained")
+    __slots__ = (
+        "copies",
+        "dtype",
+        "elements",
+        "gradient",
+        "kind",
+        "name",
+        "nbytes",
+        "node",
+        "shape",
+        "tensor",
+        "trained",
+    )
 
     def __init__(
         self, name: str, kind: str, elements: int, dtype: str, shape: tuple[int, ...], trained: bool, nbytes: int
@@ -132,7 +146,9 @@ class Node:
         "sequence",
     )
 
-    def __init__(self, sequence: int, name: str, saved: list[Storage] | None, scratch: Sequence[Allocation] | None) -> None:
+    def __init__(
+        self, sequence: int, name: str, saved: list[Storage] | None, scratch: Sequence[Allocation] | None
+    ) -> None:
         self.sequence = sequence
         self.name = name
         self.saved = saved
@@ -217,7 +233,7 @@ class Tape:
         node = Node(self.sequence, name, saved or None, scratch)
         recomputing = self.recomputing
         if formula.__class__ is tuple:
-            entries: Sequence[Entry] = formula  # type: ignore[assignment]
+            entries: Sequence[Entry] = formula
         else:
             node.call = formula  # type: ignore[assignment]
             entries = (None,) * len(inputs)
@@ -342,7 +358,7 @@ class Tape:
             node.gradient = None
             edges = node.edges
             if node.call is not None:
-                grads = node.call(incoming)  # type: ignore[arg-type]
+                grads = node.call(incoming)
                 returned: list[Storage | None] = list(grads)
                 grads = ()
             else:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from trainlint.memory.account import SIZES, rounded
-from trainlint.memory.architecture import Architecture, find
 from trainlint.memory.autograd import Parameter
-from trainlint.memory.errors import UnknownArchitecture
+from trainlint.memory.families import Family, family
+from trainlint.memory.budget import ALWAYS, REPORTED, STEP, Budget
 from trainlint.memory.optimizers import ALIASES, state_bytes, step_bytes
 from trainlint.memory.setup import Setup
 from trainlint.memory.sharding import Sharding, shard_elements
@@ -17,11 +17,13 @@ from trainlint.memory.walk import Walk, group_of
 
 Config = Mapping[str, object]
 
-REPORTED = {
-    "inputs": "forward", "forward": "forward", "loss": "loss", "loss_backward": "loss", "backward": "backward",
-    "optimizer": "optimizer", "evaluation": "evaluation", "reference": "reference",
+WEIGHTS = {
+    "linear": "weights of linear layers", "quantized": "quantized weights", "adapter": "adapter weights",
+    "embedding": "weights of embeddings", "positions": "weights of embeddings", "head": "weights of the output head",
+    "norm": "weights of norms and biases", "bias": "weights of norms and biases", "experts": "weights of experts",
+    "router": "weights of experts", "other": "weights of norms and biases",
 }  # fmt: skip
-"""What a phase of the walk is called in a report."""
+"""What a report calls a parameter, by its kind."""
 
 
 @dataclass(frozen=True)
@@ -41,95 +43,153 @@ class Estimate:
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
-    static: Mapping[str, int] = field(default_factory=dict)
 
 
-def estimate(config: Config, setup: Setup, every_layer: bool = False) -> Estimate:
-    """The peak of torch's allocator, in bytes a device, for two training steps and what else the setup runs."""
-    architecture, config, assumptions = _architecture(config)
-    if setup.sharding == "fsdp2":
-        return _fully_sharded(architecture, config, setup, every_layer)
-    walk = Walk(architecture, config, setup, every_layer)
-    peaks = walk.run()
-    return _result(walk, peaks, assumptions)
+class Answer:
+    """A budget with what has to be said about it."""
+
+    __slots__ = ("assumptions", "budget", "parameters", "spread", "unknown", "warnings")
+
+    def __init__(self, source: Family) -> None:
+        self.budget = Budget()
+        self.parameters: list[Parameter] = []
+        self.assumptions = list(source.assumptions)
+        self.warnings: list[str] = []
+        self.unknown: list[str] = []
+        self.spread = [1.0 - source.spread, 1.0 + source.spread]
+
+    def widen(self, low: float, high: float, reason: str) -> None:
+        """Something that only source backs: the true figure lies between these factors of ours."""
+        self.spread[0] *= low
+        self.spread[1] *= high
+        self.assumptions.append(reason)
 
 
-def _architecture(config: Config) -> tuple[Architecture, Config, list[str]]:
-    model_type = str(config.get("model_type", ""))
-    found = find(model_type)
-    if found is None:
-        raise UnknownArchitecture(model_type)
-    return found, config, []
-
-
-def _static(walk: Walk) -> dict[str, int]:
-    """What lives all the time, by name."""
-    setup = walk.setup
-    parameters = list(walk.parameters.values())
-    trained = [parameter for parameter in parameters if parameter.trained]
-    optimizer = ALIASES.get(setup.optimizer, setup.optimizer)
-    weights = sum(parameter.nbytes * parameter.copies for parameter in parameters)
-    gradients = sum(rounded(p.elements * SIZES[p.dtype]) * p.copies for p in trained)
-    state = state_bytes(optimizer, trained, setup.momentum)
-    if walk.sharding is not None:  # each rank holds its piece of all that
-        world, load = setup.data, SIZES[setup.weights]
-        weights = sum(_piece(p, world, load) * p.copies for p in parameters)
-        gradients = sum(_piece(p, world, load) * p.copies for p in trained)
-        state = 2 * gradients + 512 * sum(p.copies for p in trained)
-    other = 512 + (512 if setup.grad_scaler else 0)
-    return {"weights": weights, "gradients": gradients, "optimizer state": state, "scalars": other}
-
-
-def _piece(parameter: Parameter, world: int, size: int) -> int:
-    return rounded(shard_elements(parameter.elements, parameter.shape[0], world) * size)
-
-
-def _result(walk: Walk, peaks: Mapping[str, int], assumptions: list[str]) -> Estimate:
-    setup = walk.setup
-    parameters = list(walk.parameters.values())
-    trained = [parameter for parameter in parameters if parameter.trained]
-    count = sum(parameter.copies for parameter in trained)
-    parts = _static(walk)
-    static = parts["weights"] + parts["optimizer state"] + parts["scalars"]
-    inputs = walk.input_bytes or rounded(8 * walk.tokens) * (3 if walk.padded else 2)
-    held = parts["gradients"] if walk.accumulating else 0
-    inner = {phase: peak + static + held + inputs for phase, peak in peaks.items()}
-    optimizer = ALIASES.get(setup.optimizer, setup.optimizer)
-    clipping = (count + 3) * 512 if setup.clip else 0
-    inner["optimizer"] = static + parts["gradients"] + max(step_bytes(optimizer, trained, setup.foreach), clipping)
-    inner["inputs"] = static + held + inputs + walk.first_input
+def estimate(config: Config, setup: Setup) -> Estimate:
+    """The peak of torch's allocator, in bytes a device, over two training steps and what else the setup runs."""
+    answer = solve(config, setup)
     phases: dict[str, int] = {}
-    for phase, peak in inner.items():
+    for phase, peak in answer.budget.totals().items():
         name = REPORTED[phase]
         phases[name] = max(phases.get(name, 0), peak)
     top = max(phases, key=lambda phase: phases[phase])
+    allocated = phases[top]
     return Estimate(
-        allocated=phases[top],
-        low=phases[top],
-        high=phases[top],
+        allocated=allocated,
+        low=round(allocated * answer.spread[0]),
+        high=round(allocated * answer.spread[1]),
         peak_phase=top,
         phases=phases,
-        parameters=sum(p.elements * p.copies for p in parameters),
-        trainable=sum(p.elements * p.copies for p in trained),
-        assumptions=tuple(assumptions),
-        static=parts,
+        parameters=sum(p.elements * p.copies for p in answer.parameters),
+        trainable=sum(p.elements * p.copies for p in answer.parameters if p.trained),
+        assumptions=tuple(answer.assumptions),
+        warnings=tuple(answer.warnings),
+        unknown=tuple(answer.unknown),
     )
 
 
-def _fully_sharded(architecture: Architecture, config: Config, setup: Setup, every_layer: bool) -> Estimate:
+def solve(config: Config, setup: Setup, every_layer: bool = False, register: bool = False) -> Answer:
+    """Walk the model as the setup runs it."""
+    source = family(config)
+    answer = Answer(source)
+    if setup.sharding == "fsdp2":
+        _fully_sharded(answer, source, setup, every_layer, register)
+        return answer
+    walk = Walk(source.architecture, source.config, setup, every_layer, register)
+    walk.run()
+    answer.parameters = list(walk.parameters.values())
+    seen(answer.budget, walk)
+    weights(answer.budget, answer.parameters)
+    training(answer.budget, walk)
+    return answer
+
+
+def seen(budget: Budget, walk: Walk) -> None:
+    """The walk's phases."""
+    memory = walk.tape.memory
+    for phase, peak in memory.close().items():
+        if phase in REPORTED:
+            budget.see(phase, peak, memory.register.pictures.get(phase, {}) if memory.register is not None else None)
+    budget.see("inputs", walk.first_input, {("inputs", "float32"): (walk.first_input, walk.first_input // 4)})
+    budget.see("optimizer", 0)
+    size = walk.input_bytes or rounded(8 * walk.tokens) * (3 if walk.padded else 2)
+    budget.add("inputs", "int64", size // 8, size, STEP, "token ids, labels and padding mask, 8 B each")
+
+
+def weights(budget: Budget, parameters: Iterable[Parameter], phases: Iterable[str] = ALWAYS) -> None:
+    """What the weights take, by kind and dtype."""
+    kinds: dict[tuple[str, str], tuple[int, int]] = {}
+    for p in parameters:
+        key = WEIGHTS[p.kind], p.dtype
+        elements, nbytes = kinds.get(key, (0, 0))
+        kinds[key] = elements + p.elements * p.copies, nbytes + p.nbytes * p.copies
+    for (what, dtype), (elements, nbytes) in kinds.items():
+        formula = (
+            f"{elements} x {SIZES[dtype]} B" if what != "quantized weights" else f"{elements} codes with their scales"
+        )
+        budget.add(what, dtype, elements, nbytes, phases, formula)
+
+
+def gradient_phases(walk: Walk) -> tuple[str, ...]:
+    """When whole gradients live that the walk does not count itself."""
+    return (*STEP, "optimizer") if walk.accumulating else ("optimizer",)
+
+
+def training(budget: Budget, walk: Walk) -> None:
+    """Gradients, optimizer states and the optimizer's step."""
+    setup = walk.setup
+    trained = [p for p in walk.parameters.values() if p.trained]
+    elements = sum(p.elements * p.copies for p in trained)
+    count = sum(p.copies for p in trained)
+    dtype = trained[0].dtype if trained else "float32"
+    nbytes = sum(rounded(p.elements * SIZES[p.dtype]) * p.copies for p in trained)
+    budget.add("gradients", dtype, elements, nbytes, gradient_phases(walk), f"{elements} trained parameters")
+    optimizer = ALIASES.get(setup.optimizer, setup.optimizer)
+    state = state_bytes(optimizer, trained, setup.momentum)
+    budget.add("optimizer state", dtype, elements, state, ALWAYS, f"{setup.optimizer}, {elements} trained parameters")
+    budget.add("loss scale and counters", "float32", 0, 1024 if setup.grad_scaler else 512)
+    _step(budget, setup, optimizer, trained, count)
+
+
+def _step(budget: Budget, setup: Setup, optimizer: str, trained: list[Parameter], count: int) -> None:
+    clipping = (count + 3) * 512 if setup.clip else 0
+    temporary = step_bytes(optimizer, trained, setup.foreach)
+    what = "optimizer temporaries" if temporary >= clipping else "gradient norms for clipping"
+    budget.add(what, "float32", 0, max(temporary, clipping), ("optimizer",), f"{setup.optimizer}, {count} tensors")
+
+
+def _piece(parameter: Parameter, world: int, dtype: str) -> int:
+    """Bytes of one device's piece of a parameter."""
+    pieces = shard_elements(parameter.elements, parameter.shape[0], world)
+    return rounded(pieces * SIZES[dtype]) * parameter.copies
+
+
+def _fully_sharded(answer: Answer, source: Family, setup: Setup, every_layer: bool, register: bool) -> None:
+    """FSDP2: a first walk finds the groups, a second one gathers and reduces them."""
     load, compute = setup.weights, setup.compute_dtype
     mixed = compute != load
-    plain = dataclasses.replace(setup, weights=compute, compute=compute, autocast=False, clip=None)
-    dry = Walk(architecture, config, plain, every_layer)
+    plain = dataclasses.replace(setup, weights=compute, compute=compute, autocast=False)
+    dry = Walk(source.architecture, source.config, plain, every_layer)
     dry.run()
     groups: dict[str, list[tuple[int, int]]] = {"root": []}
     for name, parameter in dry.parameters.items():
         groups.setdefault(group_of(name), []).append((parameter.elements, parameter.shape[0]))
-    walk = Walk(architecture, config, plain, every_layer)
+    walk = Walk(source.architecture, source.config, plain, every_layer, register)
     reduce = "float32" if mixed else compute
-    walk.sharding = Sharding(
-        walk.tape, groups, setup.data, compute, load, reduce, mixed, setup.reshard_after_forward
+    walk.sharding = Sharding(walk.tape, groups, setup.data, compute, load, reduce, mixed, setup.reshard_after_forward)
+    walk.run()
+    budget, world = answer.budget, setup.data
+    answer.parameters = list(walk.parameters.values())
+    seen(budget, walk)
+    trained = [p for p in answer.parameters if p.trained]
+    elements = sum(p.elements * p.copies for p in answer.parameters)
+    held = sum(_piece(p, world, load) for p in answer.parameters)
+    budget.add(
+        "weight shards", load, elements // world, held, ALWAYS, f"{elements} x {SIZES[load]} B / {world} devices"
     )
-    peaks = walk.run()
-    walk.setup = dataclasses.replace(plain, weights=load)
-    return _result(walk, peaks, [])
+    elements = sum(p.elements * p.copies for p in trained)
+    held = sum(_piece(p, world, load) for p in trained)
+    budget.add("gradient shards", load, elements // world, held, gradient_phases(walk), "as the weight shards")
+    count = sum(p.copies for p in trained)
+    budget.add("optimizer state shards", load, 2 * elements // world, 2 * held + 512 * count, ALWAYS, "two moments")
+    budget.add("loss scale and counters", "float32", 0, 512)

@@ -90,8 +90,11 @@ def activation(walk: Walk, x: Storage, name: str) -> Storage:
             return unary(tape, x, name, saves_output=True)
         case "gelu_new":  # written out in Python: eight tensors
             half = scale(tape, x)
-            inner = scale(tape, add(tape, x, scale(tape, power(tape, x))))
-            inner = shift(tape, unary(tape, inner, "tanh", saves_output=True))
+            inner = scale(tape, power(tape, x))
+            inner = add(tape, x, inner)
+            inner = scale(tape, inner)
+            inner = unary(tape, inner, "tanh", saves_output=True)
+            inner = shift(tape, inner)
             return mul(tape, half, inner)
         case "quick_gelu":
             return mul(tape, x, unary(tape, scale(tape, x), "sigmoid", saves_output=True))
@@ -191,9 +194,7 @@ def image_input(walk: Walk, elements: int) -> Storage:
     return walk.tape.cast(pixels, walk.weights)
 
 
-def convolution(
-    walk: Walk, x: Storage, name: str, shape: tuple[int, ...], positions: int, bias: int = 1
-) -> Storage:
+def convolution(walk: Walk, x: Storage, name: str, shape: tuple[int, ...], positions: int, bias: int = 1) -> Storage:
     """A convolution over `positions` output places a sample: saves input and weight, whatever is trained."""
     tape = walk.tape
     kernel = walk.parameter(name + ".weight", "linear", shape)

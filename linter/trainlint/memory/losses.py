@@ -1,6 +1,6 @@
 """The output head and the loss over it: where logits of the vocabulary's size are made, and how often.
 
-Sources: transformers 5.24, loss/loss_utils.py (ForCausalLMLoss casts logits to fp32), models/*/modeling_*.py (others leave them).
+Sources: transformers 5.24, loss/loss_utils.py (ForCausalLMLoss casts logits to fp32), models/*/modeling_*.py (the others).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Optimizers: the state that each keeps beside the weights, and what its step needs for a moment. Bytes a device.
 
-Sources: torch 2.13, torch/optim/*.py (foreach, for-loop and fused paths); transformers 5.24, optimization.py (Adafactor) and
-trainer_optimizer.py (which modules stay 32-bit); bitsandbytes 0.50.2, optim/optimizer.py.
+Sources: torch 2.13, torch/optim/*.py (foreach, for-loop and fused paths); transformers 5.24, optimization.py (Adafactor)
+and trainer_optimizer.py (which modules stay 32-bit); bitsandbytes 0.50.2, optim/optimizer.py.
 """
 
 from __future__ import annotations

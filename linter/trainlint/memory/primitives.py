@@ -1,6 +1,6 @@
 """One torch operation each: what its derivative formula saves, and what its backward allocates.
 
-n elements in, dtype d. Sources: torch 2.13, tools/autograd/derivatives.yaml and torch/csrc/autograd/FunctionsManual.cpp;
+Sources: torch 2.13, tools/autograd/derivatives.yaml and torch/csrc/autograd/FunctionsManual.cpp;
 aten/src/ATen/autocast_mode.h for the lists of operations that autocast raises to fp32.
 """
 
@@ -113,9 +113,7 @@ def bmm(tape: Tape, left: Storage, right: Storage, elements: int) -> Storage:
     return tape.op("bmm", (left, right), elements, left.dtype, saved, formula)
 
 
-def matmul(
-    tape: Tape, value: Storage, weight: Storage, bias: Storage | None, width: int, out: int
-) -> Storage:
+def matmul(tape: Tape, value: Storage, weight: Storage, bias: Storage | None, width: int, out: int) -> Storage:
     """`value @ weight + bias`: keeps the input where the weight is trained, and the weight (its cast copy!) where the
     input needs a gradient.
     """

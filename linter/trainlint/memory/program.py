@@ -16,7 +16,9 @@ from trainlint.memory.kinds import KINDS, Kind
 
 LIFETIMES = ("keep", "drop")
 
-Step = tuple[tuple[str, ...], Kind | None, tuple[str | int, ...], tuple[tuple[str, str | int], ...], tuple[str, ...], str]
+Step = tuple[
+    tuple[str, ...], Kind | None, tuple[str | int, ...], tuple[tuple[str, str | int], ...], tuple[str, ...], str
+]
 """Names, function, arguments (a value's name, or the index of a size), keywords, names that die after it, its label."""
 
 LABELS = {
@@ -34,7 +36,9 @@ class Program:
 
     __slots__ = ("code", "steps")
 
-    def __init__(self, lines: list[Statement], given: Iterable[str], results: Iterable[str], sizes: Iterable[str]) -> None:
+    def __init__(
+        self, lines: list[Statement], given: Iterable[str], results: Iterable[str], sizes: Iterable[str]
+    ) -> None:
         values = set(given)
         results = set(results)
         numbers = set(sizes)
@@ -65,7 +69,9 @@ class Program:
             for name in line.names:
                 values.add(name)
                 last[name] = index
-            resolved.append((line.names, kind, tuple(arguments), tuple(keywords), LABELS.get(line.kind, "residual stream")))
+            resolved.append(
+                (line.names, kind, tuple(arguments), tuple(keywords), LABELS.get(line.kind, "residual stream"))
+            )
         self.steps: list[Step] = []
         for index, (names, kind, positional, named, label) in enumerate(resolved):
             dead = tuple(name for name, at in last.items() if at == index and name not in results)

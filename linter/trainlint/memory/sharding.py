@@ -2,7 +2,7 @@
 
 One group is the parameters of one block; the root group is everything outside the blocks (embeddings, last norm, head).
 
-* Before a group's forward: one flat gathered buffer, then the whole parameters copied out of it. In forward the flat
+* Before a group's forward: one flat gathered buffer, then the whole parameters copied out of it. In forward that
   buffer stays until the next group has copied out; in backward it goes at once, but the next group is gathered ahead.
 * After a group's backward: its whole gradients are copied into one flat buffer of the reduce dtype, which stays until the
   next group reduces; the gradient shard is what remains.

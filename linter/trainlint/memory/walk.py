@@ -20,7 +20,20 @@ if TYPE_CHECKING:
 
 NOT_ADAPTED = ("lm_head", "score", "classifier", "router", "gate")
 """Leaves that target sets leave out: the output head, and routers of experts (no nn.Linear)."""
-QUERY_VALUE = ("q_proj", "v_proj", "query", "value", "c_attn", "query_key_value", "qkv_proj", "q", "v", "q_lin", "v_lin", "Wqkv")
+QUERY_VALUE = (
+    "q_proj",
+    "v_proj",
+    "query",
+    "value",
+    "c_attn",
+    "query_key_value",
+    "qkv_proj",
+    "q",
+    "v",
+    "q_lin",
+    "v_lin",
+    "Wqkv",
+)
 
 Environment = dict[str, object]
 
@@ -48,7 +61,9 @@ class Walk:
             2 if setup.preference and training else 1
         )
         length = setup.length if training else setup.eval_length or setup.length
-        self.sizes = architecture.sizes(config, head, {"seq": length, "batch": self.batch, "tokens": self.batch * length})
+        self.sizes = architecture.sizes(
+            config, head, {"seq": length, "batch": self.batch, "tokens": self.batch * length}
+        )
         given = self.sizes.setdefault("seq", length)
         assert isinstance(given, int)
         self.length = given
