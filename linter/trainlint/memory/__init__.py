@@ -8,12 +8,10 @@
 `config` is a Hugging Face `config.json` as a mapping; nothing here reads other files than our own architectures.
 """
 
-from trainlint.memory.assessment import Entry
-from trainlint.memory.budget import Ledger
 from trainlint.memory.errors import MemoryModelError, MissingShape, UnknownArchitecture
-from trainlint.memory.estimate import Estimate, estimate
+from trainlint.memory.estimate import Estimate, estimate, ledger
 from trainlint.memory.families import Counts, linear_names, parameters
-from trainlint.memory.ledger import ledger
+from trainlint.memory.ledger import Entry, Ledger
 from trainlint.memory.setup import Setup
 
 __all__ = [

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from trainlint.memory.account import SIZES, rounded
 from trainlint.memory.autograd import Parameter
 from trainlint.memory.families import Family, family
-from trainlint.memory.budget import ALWAYS, REPORTED, STEP, Budget
+from trainlint.memory.ledger import ALWAYS, REPORTED, STEP, Budget, Ledger
 from trainlint.memory.optimizers import ALIASES, state_bytes, step_bytes
 from trainlint.memory.setup import Setup
 from trainlint.memory.sharding import Sharding, shard_elements
@@ -86,6 +86,11 @@ def estimate(config: Config, setup: Setup) -> Estimate:
         warnings=tuple(answer.warnings),
         unknown=tuple(answer.unknown),
     )
+
+
+def ledger(config: Config, setup: Setup) -> Ledger:
+    """What lives at the peak: entries whose bytes sum up to it exactly."""
+    return solve(config, setup, register=True).budget.ledger()
 
 
 def solve(config: Config, setup: Setup, every_layer: bool = False, register: bool = False) -> Answer:

@@ -1,14 +1,100 @@
-"""The peak, taken apart."""
+"""What the peak consists of: entries that each say what they are, and sum up to the peak exactly."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
-from trainlint.memory.budget import Ledger
-from trainlint.memory.estimate import solve
-from trainlint.memory.setup import Setup
+from trainlint.memory.account import SIZES, Totals
+
+STEP = ("inputs", "forward", "reference", "loss", "loss_backward", "backward")
+"""The phases of a micro-batch, as the walk names them."""
+TRAINING = (*STEP, "optimizer")
+ALWAYS = (*TRAINING, "evaluation")
+
+REPORTED = {
+    "inputs": "forward", "forward": "forward", "loss": "loss", "loss_backward": "loss", "backward": "backward",
+    "optimizer": "optimizer", "evaluation": "evaluation", "reference": "reference",
+}  # fmt: skip
+"""What a phase of the walk is called in a report."""
 
 
-def ledger(config: Mapping[str, object], setup: Setup) -> Ledger:
-    """What lives at the peak: entries whose bytes sum up to it exactly."""
-    return solve(config, setup, register=True).budget.ledger()
+@dataclass(frozen=True)
+class Entry:
+    """One thing that lives on the device: `phases` says when, `formula` how its bytes come about."""
+
+    what: str
+    dtype: str
+    elements: int
+    nbytes: int
+    phases: tuple[str, ...]
+    formula: str = ""
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """All entries that live at the peak; their bytes sum up to `total`."""
+
+    phase: str
+    total: int
+    entries: tuple[Entry, ...]
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+
+class Budget:
+    """Entries that live through whole phases, and what a walk found above them in each phase."""
+
+    __slots__ = ("entries", "pictures", "walked")
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.walked: dict[str, int] = {}
+        self.pictures: dict[str, Totals] = {}
+
+    def add(
+        self, what: str, dtype: str, elements: int, nbytes: int, phases: Iterable[str] = ALWAYS, formula: str = ""
+    ) -> None:
+        """One more entry, where it is any bytes at all."""
+        if nbytes:
+            self.entries.append(Entry(what, dtype, elements, nbytes, tuple(phases), formula))
+
+    def see(self, phase: str, peak: int, picture: Totals | None = None) -> None:
+        """What a phase needs above the entries; the largest counts."""
+        if peak >= self.walked.get(phase, -1):
+            self.walked[phase] = peak
+            if picture is not None:
+                self.pictures[phase] = picture
+
+    def totals(self) -> dict[str, int]:
+        """Bytes of each phase of the walk."""
+        out = dict(self.walked)
+        for entry in self.entries:
+            for phase in entry.phases:
+                if phase in out:
+                    out[phase] += entry.nbytes
+        return out
+
+    def ledger(self) -> Ledger:
+        """What lives at the peak."""
+        totals = self.totals()
+        top = max(totals, key=lambda phase: totals[phase])
+        out = [_reported(entry) for entry in self.entries if top in entry.phases]
+        for (label, dtype), (nbytes, elements) in sorted(
+            self.pictures.get(top, {}).items(), key=lambda item: -item[1][0]
+        ):
+            if nbytes:
+                formula = f"{elements} x {SIZES[dtype]} B, each tensor rounded up to 512 B"
+                out.append(Entry(label, dtype, elements, nbytes, _alive(self.pictures, (label, dtype)), formula))
+        out.sort(key=lambda entry: -entry.nbytes)
+        return Ledger(REPORTED[top], totals[top], tuple(out))
+
+
+def _alive(pictures: Mapping[str, Totals], key: tuple[str, str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(REPORTED[phase] for phase, totals in pictures.items() if totals.get(key, (0, 0))[0]))
+
+
+def _reported(entry: Entry) -> Entry:
+    phases = tuple(dict.fromkeys(REPORTED[phase] for phase in entry.phases))
+    return Entry(entry.what, entry.dtype, entry.elements, entry.nbytes, phases, entry.formula)
