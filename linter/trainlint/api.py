@@ -1,7 +1,7 @@
 """The one door for rules and plugins. Everything that a rule or a format may use is named here."""
 
 from trainlint.documents import Document, Entry, Mapping, Node, Place, Problem, Scalar, Sequence, plain, scalars
-from trainlint.facts import devices, history, instances, models
+from trainlint.facts import devices, history, instances, models, versions
 from trainlint.formats import Draft, Format, Fragment, Reference, say
 from trainlint.plugins import hookimpl
 from trainlint.rule import (
@@ -65,5 +65,6 @@ __all__ = [
     "say",
     "scalars",
     "set_value",
+    "versions",
     "written",
 ]
