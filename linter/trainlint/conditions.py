@@ -95,9 +95,23 @@ def _same(left: object, right: object) -> bool:
 
 
 def _version(left: object, right: object) -> bool:
-    from trainlint.facts.versions import contains
+    """Whether every version that `left` (a pin or a range) allows is in the range `right`."""
+    from trainlint.facts.versions import contains, parse
 
-    return contains(str(right), str(left))
+    allowed, wanted = parse(str(left)), parse(str(right))
+    if allowed is None or wanted is None:
+        return False
+    if allowed.pinned is not None:
+        return contains(str(right), str(allowed.pinned))
+    lowest, highest = allowed.lowest, allowed.highest
+    for operator, bound in wanted.clauses:
+        if operator in (">=", ">") and (lowest is None or lowest < bound):
+            return False
+        if operator in ("<", "<=") and (highest is None or highest > bound):
+            return False
+        if operator in ("==", "!="):
+            return False
+    return True
 
 
 OPERATORS: dict[str, Comparison] = {

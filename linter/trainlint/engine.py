@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from trainlint import plugins, suppress
+from trainlint import plugins
 from trainlint.discover import discover
 from trainlint.documents import Document, Place, from_text, read, syntax_of
 from trainlint.errors import TrainlintError
@@ -135,6 +135,8 @@ def check(request: Request) -> tuple[Result, Session]:
     findings += judged.files()
     findings += judged.runs(not_judged)
     findings = _once(findings, {rule.name: rule for rule in session.toolbox.rules})
+    from trainlint import suppress
+
     findings, suppressed, own = suppress.apply(
         findings,
         session.documents.values(),

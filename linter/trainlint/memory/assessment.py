@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from trainlint.memory.ledger import Ledger
+
 Verdict = Literal["fits", "tight", "exceeds", "unknown"]
 
 
@@ -19,25 +21,13 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One line of the ledger: bytes at the peak, per device."""
-
-    what: str
-    dtype: str
-    elements: int
-    bytes: int
-    phases: tuple[str, ...]
-    formula: str
-
-
-@dataclass(frozen=True, slots=True)
 class Assessment:
     """The memory of a run per device.
 
     `allocated` is what the framework's allocator holds in tensors, `device_use` what the driver shows. `capacity` is
     what a run may use of the device (low, high; None: unknown). *exceeds*: even the low estimate is over the largest
     capacity; *tight*: the high one is over the smallest; *unknown*: no device. `ledger` and `variant` compute when
-    called: the entries that sum to the peak, and the same run with other values by path
+    called: the entries that sum to the likely peak, and the same run with other values by path
     (`variant({"batch.micro": 1})`).
     """
 
@@ -51,5 +41,5 @@ class Assessment:
     trainable: int
     assumptions: tuple[str, ...]
     unknown: tuple[str, ...]
-    ledger: Callable[[], tuple[Entry, ...]]
+    ledger: Callable[[], Ledger]
     variant: Callable[[Mapping[str, object]], Assessment | None]

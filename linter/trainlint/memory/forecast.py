@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
-from trainlint.memory.assessment import Assessment, Entry, Interval, Verdict
+from trainlint.memory.assessment import Assessment, Interval, Verdict
 from trainlint.memory.device_use import device_use
 from trainlint.memory.errors import MemoryModelError
-from trainlint.memory.estimate import Estimate, estimate
+from trainlint.memory.estimate import Estimate, estimate, ledger
+from trainlint.memory.ledger import Ledger
 from trainlint.memory.setup import RENAMED, Setup
 from trainlint.run import TrainingRun, Value
 from trainlint.run.vocabulary import build
@@ -211,8 +212,5 @@ def _verdict(used: Interval, capacity: tuple[int, int] | None, unbounded: bool) 
     return "tight" if used.high > capacity[0] else "fits"
 
 
-def _ledger(question: Question) -> tuple[Entry, ...]:
-    from trainlint.memory.ledger import ledger
-
-    likely = _corners(question)[1]
-    return tuple(ledger(question.config, _setup(question, likely)))
+def _ledger(question: Question) -> Ledger:
+    return ledger(question.config, _setup(question, _corners(question)[1]))

@@ -44,11 +44,11 @@ def _run(run: TrainingRun, found: Assessment | None) -> dict[str, object]:
                 "entry": entry.what,
                 "dtype": entry.dtype,
                 "elements": entry.elements,
-                "bytes": entry.bytes,
+                "bytes": entry.nbytes,
                 "phases": list(entry.phases),
                 "formula": entry.formula,
             }
-            for entry in found.ledger()
+            for entry in found.ledger().entries
         ],
         "assumptions": list(found.assumptions),
         "unknown": list(found.unknown),
@@ -84,12 +84,12 @@ def _table(run: TrainingRun, found: Assessment | None, color: bool) -> str:
     if found is None:
         return f"{head}\n  no estimate: unknown is {unknown_reason(run)}\n"
     lines = [head, f"  {found.parameters / 1e9:.3f} B parameters, {found.trainable / 1e6:,.1f} M trainable"]
-    entries = sorted(found.ledger(), key=lambda entry: -entry.bytes)
+    entries = sorted(found.ledger().entries, key=lambda entry: -entry.nbytes)
     width = max((len(entry.what) for entry in entries), default=0)
     for entry in entries:
-        size = f"{entry.bytes / GIB:9.3f} GiB"
+        size = f"{entry.nbytes / GIB:9.3f} GiB"
         lines.append(f"  {entry.what:<{width}}  {entry.dtype:<9} {size}  {entry.formula}")
-    total = sum(entry.bytes for entry in entries)
+    total = sum(entry.nbytes for entry in entries)
     lines.append(f"  {'peak, in the ' + found.peak_phase + ' phase':<{width}}  {'':<9} {total / GIB:9.3f} GiB")
     most = max(found.phases.values(), default=1)
     for phase, peak in found.phases.items():
