@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 import stat
 import warnings
 from pathlib import Path
 
+from trainlint.documents.comments import comments
 from trainlint.documents.failure import Unreadable
-from trainlint.documents.tree import Comment, Document, Node, Place, Problem, Scalar, Sequence, Syntax, scalars
+from trainlint.documents.tree import Document, Node, Place, Problem, Scalar, Sequence, Syntax
 
 SIZE_LIMIT = 2 * 1024 * 1024
 """Larger files are data, not configuration (bytes)."""
@@ -25,7 +25,6 @@ SUFFIXES: dict[str, Syntax] = {
     ".sbatch": "shell",
     ".bash": "shell",
 }
-_SPEAKS = re.compile(r"(?P<code>^[^#\n]*?)#\s*trainlint:\s*(?P<text>[^\n]*)", re.MULTILINE)
 
 
 def syntax_of(path: str) -> Syntax | None:
@@ -84,7 +83,7 @@ def from_text(file: str, text: str, syntax: Syntax) -> Document:
             problems += found
     except Unreadable as error:
         problems.append(Problem(error.kind, error.message, error.place))
-    return Document(file, syntax, text, roots, module, tuple(problems), _comments(file, text, syntax, roots))
+    return Document(file, syntax, text, roots, module, tuple(problems), comments(file, text, syntax, roots))
 
 
 def _parse(file: str, text: str, syntax: Syntax) -> tuple[tuple[Node, ...], list[Problem]]:
@@ -107,27 +106,6 @@ def _python(file: str, text: str) -> ast.Module:
         raise Unreadable("syntax", error.msg, Place(file, line, column, line, column + 1)) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise Unreadable("syntax", str(error) or "nested too deeply", Place(file)) from None
-
-
-def _comments(file: str, text: str, syntax: Syntax, roots: tuple[Node, ...]) -> tuple[Comment, ...]:
-    """Comments that speak to the linter; a `#` inside a quoted or block scalar is none."""
-    if syntax == "json" or "trainlint:" not in text:
-        return ()
-    quoted = [leaf.place for root in roots for _, _, leaf in scalars(root) if not leaf.plain]
-    comments: list[Comment] = []
-    for found in _SPEAKS.finditer(text):
-        line = text.count("\n", 0, found.start("text")) + 1
-        column = found.end("code") - text.rfind("\n", 0, found.end("code"))
-        code = found["code"]
-        if any((p.line, p.column) <= (line, column) < (p.end_line, p.end_column) for p in quoted):
-            continue
-        if code and not code[-1].isspace() and syntax != "python":
-            continue
-        if syntax in ("python", "shell") and (code.count('"') % 2 or code.count("'") % 2):
-            continue
-        end = column + found.end() - found.end("code")
-        comments.append(Comment(found["text"].strip(), Place(file, line, column, line, end), not code.strip()))
-    return tuple(comments)
 
 
 def _unread(file: str, syntax: Syntax, kind: str, message: str, place: Place | None = None) -> Document:
