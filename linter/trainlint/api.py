@@ -1,5 +1,7 @@
 """The one door for rules and plugins. Everything that a rule or a format may use is named here."""
 
+from collections.abc import Mapping as ConfigMapping
+
 from trainlint.documents import Document, Entry, Mapping, Node, Place, Problem, Scalar, Sequence, plain, scalars
 from trainlint.facts import devices, history, instances, models, versions
 from trainlint.formats import Draft, Format, Fragment, Reference, say
@@ -55,6 +57,7 @@ __all__ = [
     "hookimpl",
     "instances",
     "known",
+    "linear_names",
     "models",
     "parse",
     "plain",
@@ -68,3 +71,13 @@ __all__ = [
     "versions",
     "written",
 ]
+
+
+def linear_names(config: ConfigMapping[str, object]) -> tuple[str, ...]:
+    """Last names of the linear layers of a model (its `config.json`); empty where the architecture is not known.
+
+    The memory model is imported at the first call: most files are linted without it.
+    """
+    from trainlint.memory import linear_names as names
+
+    return names(config)

@@ -91,5 +91,14 @@ def _linears(architecture: Architecture) -> Iterator[str]:
 
 
 def linear_names(config: Config) -> tuple[str, ...]:
-    """Names of the linear layers in a model's blocks that an adapter can target, as their modules' last names."""
-    return tuple(dict.fromkeys(name.rpartition(".")[2] for name in _linears(family(config).architecture)))
+    """Names of the linear layers in a model's blocks that an adapter can target, as their modules' last names.
+
+    Empty where the model is only taken for its nearest: another family names its modules its own way.
+    """
+    try:
+        found = family(config)
+    except UnknownArchitecture:
+        return ()
+    if found.assumptions:
+        return ()
+    return tuple(dict.fromkeys(name.rpartition(".")[2] for name in _linears(found.architecture)))
