@@ -45,10 +45,14 @@ def add_model(draft: Draft, origin: Path) -> None:
         _from_config(draft, config, "config.json")
         return
     name = draft.get("model.id")
+    named = [
+        reference.text for fragment in draft.fragments for reference in fragment.references if reference.role == "model"
+    ]
+    for text in (*named, *([name] if isinstance(name, str) else [])):
+        path = find_file(origin, text, ("config.json",))
+        if path is not None and path.suffix == ".json" and _from_folder(draft, path):
+            return
     if not isinstance(name, str) or not name:
-        return
-    path = find_file(origin, name, ("config.json",))
-    if path is not None and path.name == "config.json" and _from_folder(draft, path):
         return
     model = models.find(name)
     if model is None:
