@@ -75,6 +75,19 @@ def adapter_dtype(draft: Draft) -> None:
     by_release(draft, "adapter.dtype", "peft", ("", base), ("0.12", "float32"))
 
 
+def checkpoint_quantization(draft: Draft) -> None:
+    """`quantization.*` of a checkpoint that is stored quantized already (`model.quantized`: bnb-4bit, gptq-4bit, …)."""
+    stored = draft.get("model.quantized")
+    if not isinstance(stored, str) or draft.has("quantization.bits"):
+        return
+    kind, _, bits = stored.partition("-")
+    if bits.removesuffix("bit").isdigit():
+        draft.derive("quantization.bits", int(bits.removesuffix("bit")), "the checkpoint")
+        draft.derive(
+            "quantization.type", {"bnb": "nf4" if bits == "4bit" else "int8"}.get(kind, kind), "the checkpoint"
+        )
+
+
 def quantization_defaults(draft: Draft, kind: str = "fp4", double: bool = False, owner: str = "transformers") -> None:
     """What BitsAndBytesConfig does where the files are silent: 4-bit type, double quantization, storage, compute dtype.
 

@@ -6,8 +6,6 @@ DeepSpeed 0.19.8 runtime/zero/config.py.
 
 from __future__ import annotations
 
-from math import prod
-
 from trainlint.documents import Mapping, Node, Scalar
 from trainlint.formats.format import Draft
 from trainlint.formats.fragment import Fragment, say
@@ -71,22 +69,6 @@ def fsdp_defaults(draft: Draft) -> None:
         draft.values["sharding.wrap"] = Value(
             "peft", "derived", note="the Trainer makes adapters units of their own", file_format=""
         )
-
-
-def degrees(draft: Draft) -> None:
-    """Replicas, processes a machine and the effective batch, as far as the number of processes is known."""
-    world = draft.get("parallel.world")
-    if isinstance(world, int) and world > 0:
-        nodes = draft.get("parallel.nodes")
-        if isinstance(nodes, int) and nodes > 0 and world % nodes == 0:
-            draft.derive("parallel.per_node", world // nodes, "processes over machines")
-        split = [draft.get(f"parallel.{name}") for name in ("tensor", "pipeline", "context")]
-        model_parallel = prod(degree for degree in split if isinstance(degree, int) and degree > 0)
-        if world % model_parallel == 0:
-            draft.derive("parallel.data", world // model_parallel, "processes over the degrees that split the model")
-    data, micro, steps = (draft.get(path) for path in ("parallel.data", "batch.micro", "batch.accumulation"))
-    if isinstance(data, int) and isinstance(micro, int) and isinstance(steps, int):
-        draft.derive("batch.effective", micro * steps * data, "batch x accumulation x replicas", "sample")
 
 
 def trainer_fsdp(fragment: Fragment) -> None:
