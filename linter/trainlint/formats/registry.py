@@ -11,6 +11,12 @@ from trainlint.formats.format import Format
 from trainlint.formats.fragment import Fragment
 
 BUILT_IN = (
+    "accelerate",
+    "deepspeed",
+    "hf_trainer",
+    "model_config",
+    "peft_adapter",
+    "trl",
     "trainlint_run",
 )
 """Modules of this package that hold a format, as `FORMAT`."""
