@@ -4,7 +4,7 @@ from collections.abc import Mapping as ConfigMapping
 
 from trainlint.documents import Document, Entry, Mapping, Node, Place, Problem, Scalar, Sequence, plain, scalars
 from trainlint.facts import devices, history, instances, models, versions
-from trainlint.formats import Draft, Format, Fragment, Reference, say
+from trainlint.formats import Draft, Format, Fragment, Reference, amp, say
 from trainlint.plugins import hookimpl
 from trainlint.rule import (
     Edit,
@@ -51,6 +51,7 @@ __all__ = [
     "Severity",
     "TrainingRun",
     "Value",
+    "amp",
     "devices",
     "gib",
     "history",
