@@ -67,6 +67,19 @@ class Operand:
                 return None
 
 
+@dataclass(frozen=True, slots=True)
+class Choice(Operand):
+    """Several paths or keys, of which the first that is written counts, else the first that is known."""
+
+    among: tuple[Operand, ...] = ()
+
+    def spot(self, view: View) -> Value[object] | Entry | None:
+        """What stands at the one that counts."""
+        known = [spot for operand in self.among if (spot := operand.spot(view)) is not None]
+        placed = (spot for spot in known if isinstance(spot, Entry) or spot.place is not None)
+        return next(placed, known[0] if known else None)
+
+
 Test = Callable[[View], bool]
 Comparison = Callable[[object, object], bool]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from trainlint import fields
-from trainlint.conditions import Compiler, Operand, Test, View
-from trainlint.documents import Document, Entry, Mapping, Node, Place, Scalar, plain
+from trainlint.conditions import Choice, Compiler, Operand, Test, View
+from trainlint.documents import Document, Entry, Mapping, Node, Place, Scalar, Sequence, plain
 from trainlint.formats import Fragment
 from trainlint.rule import (
     SEVERITIES,
@@ -191,6 +191,9 @@ def load(document: Document) -> RuleSpec:
 
 def _at(root: Mapping, compiler: Compiler) -> Operand | None:
     node = root.get("at")
+    if isinstance(node, Sequence) and node.items:
+        among = tuple(_operand_named(fields.text(item, "at"), compiler, item.place) for item in node.items)
+        return Choice(among[0].name, among[0].is_key, among[0].info, among[0].formats, among)
     return None if node is None else _operand_named(fields.text(node, "at"), compiler, node.place)
 
 
