@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping as ConfigMapping
 
+from trainlint.advice import assumed, budget, device_words, memory_help, phase_words, pressure_spot
 from trainlint.documents import Document, Entry, Mapping, Node, Place, Problem, Scalar, Sequence, plain, scalars
 from trainlint.facts import devices, history, instances, models, versions
 from trainlint.formats import Draft, Format, Fragment, Reference, amp, say
@@ -52,6 +53,9 @@ __all__ = [
     "TrainingRun",
     "Value",
     "amp",
+    "assumed",
+    "budget",
+    "device_words",
     "devices",
     "gib",
     "history",
@@ -59,9 +63,12 @@ __all__ = [
     "instances",
     "known",
     "linear_names",
+    "memory_help",
     "models",
     "parse",
+    "phase_words",
     "plain",
+    "pressure_spot",
     "quantity",
     "remove_line",
     "rename_key",

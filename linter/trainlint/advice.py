@@ -1,0 +1,104 @@
+"""What findings about memory share: what a run needs for certain, where to point, and changes checked to fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from trainlint.formats.spelling import spell
+from trainlint.rule import RunView
+from trainlint.run import Value, known
+from trainlint.units import gib
+
+if TYPE_CHECKING:
+    from trainlint.memory.assessment import Assessment
+
+PHASES = {
+    "load": "while the model is loaded",
+    "forward": "in the forward pass",
+    "loss": "when the loss is computed",
+    "backward": "in the backward pass",
+    "optimizer": "at the optimizer step",
+    "evaluation": "in evaluation",
+    "reference": "when the reference model runs",
+    "save": "while a checkpoint is written",
+}
+WITH_METHOD = ("adapter.", "quantization.")
+"""Groups whose values come with `method` in a change, so that its words say them."""
+OBVIOUS = ("attention kernel: sdpa",)
+"""Assumptions that are the libraries' defaults and not worth a word in a message."""
+
+
+def budget(view: RunView) -> Assessment | None:
+    """The memory to hold a run to: its estimate under the circumstances that are kindest to it.
+
+    None where no device is known, and where a device holds only part of the layers or of each matrix (tensor, pipeline
+    or context parallelism, a device map), which the estimate does not divide. A batch size that the framework searches
+    for counts as 1; samples known to be shorter than allowed count as they are.
+    """
+    memory, run = view.memory, view.run
+    if memory is None or memory.capacity is None or known(run.device.cpu_only, False):
+        return None
+    degrees = (run.parallel.tensor, run.parallel.pipeline, run.parallel.context, run.parallel.expert)
+    if any(degree is not None and degree.value > 1 for degree in degrees):
+        return None
+    if known(run.sharding.kind) == "device-map" and known(run.device.count) != 1:
+        return None
+    kind: dict[str, object] = {}
+    if known(run.batch.auto, False):
+        kind["batch.micro"] = 1
+    length, longest = run.length.max, run.data.tokens.get("max")
+    full = known(run.length.packing, False) or known(run.length.pad_to_max, False) or known(run.data.estimated, False)
+    if length is not None and longest is not None and longest.value < length.value and not full:
+        kind["length.max"] = longest.value
+    return memory.variant(kind) if kind else memory
+
+
+def pressure_spot(view: RunView) -> Value[object] | None:
+    """The written value that a finding about memory points to: what the user would change first, else the model."""
+    written = [view.run.get(path) for path in ("batch.micro", "length.max", "model.id")]
+    placed = [value for value in written if value is not None and value.place is not None]
+    return next((value for value in placed if value.value != 1), placed[0] if placed else None)
+
+
+def device_words(view: RunView) -> str:
+    """The device in a message: `the RTX 4090`, `each RTX 4090`, `the device`."""
+    name, count = known(view.run.device.name), known(view.run.device.count, 1)
+    return f"{'each' if count and count > 1 else 'the'} {name or 'device'}"
+
+
+def assumed(memory: Assessment) -> str:
+    """What was assumed, to end a message with; empty where nothing was."""
+    said = [note for note in memory.assumptions if note not in OBVIOUS]
+    return f" (assumed: {'; '.join(said[:2])})" if said else ""
+
+
+def phase_words(memory: Assessment) -> str:
+    """When the peak is: `at the optimizer step`."""
+    return PHASES.get(memory.peak_phase, "at the peak")
+
+
+def memory_help(view: RunView, memory: Assessment) -> str:
+    """What to set for the run to fit, with what it then needs; empty where nothing was found that fits."""
+    from trainlint.memory.fit import fitting
+
+    changes = fitting(memory, view.run, lambda values: _words(view, values) is not None)
+    said = [f"{words} (about {gib(change.likely)})" for change in changes if (words := _words(view, change.values))]
+    return f"set {', or '.join(said)}" if said else ""
+
+
+def _words(view: RunView, values: Mapping[str, object]) -> str | None:
+    """A change as text of the run's root format; None where one of its values can't be said there."""
+    root = view.root
+    said: list[str] = []
+    for path, value in values.items():
+        had = view.run.get(path)
+        if (had is not None and had.value == value) or ("method" in values and path.startswith(WITH_METHOD)):
+            continue
+        if had is not None and had.place is not None and had.file_format != root.format:
+            return None
+        words = spell(root.format, root.document.syntax, path, value, had.key if had is not None else "")
+        if words is None:
+            return None
+        said.append(words)
+    return " and ".join(said)
