@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from trainlint import plugins
+from trainlint import plugins, suppress
 from trainlint.discover import discover
 from trainlint.documents import Document, Place, from_text, read, syntax_of
 from trainlint.errors import TrainlintError
 from trainlint.formats import Format, Fragment
 from trainlint.formats.registry import built_in, recognise
-from trainlint.memory.assessment import Assessment
 from trainlint.resolve import Resolved, resolve
 from trainlint.resolve.versions import versions_at
 from trainlint.result import CheckedFile, CheckedRun, NotJudged, Result
@@ -22,6 +22,9 @@ from trainlint.rulebook import collect, loose, selected
 from trainlint.run import TrainingRun
 from trainlint.settings import Settings, nearest
 from trainlint.settings import load as load_settings
+
+if TYPE_CHECKING:
+    from trainlint.memory.assessment import Assessment
 
 HINTS = ("per_device_train_batch_size", "learning_rate", "zero_optimization", "distributed_type", "base_model")
 """Words that make a broken text look like a training config."""
@@ -135,8 +138,6 @@ def check(request: Request) -> tuple[Result, Session]:
     findings += judged.files()
     findings += judged.runs(not_judged)
     findings = _once(findings, {rule.name: rule for rule in session.toolbox.rules})
-    from trainlint import suppress
-
     findings, suppressed, own = suppress.apply(
         findings,
         session.documents.values(),

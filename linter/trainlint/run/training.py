@@ -7,9 +7,11 @@ Every field is a `Value` or None, and None means unknown. The fields' kinds, uni
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
 
 from trainlint.run import declare
+from trainlint.run.declare import Group
 from trainlint.run.value import Value
 
 Text = Value[str] | None
@@ -20,11 +22,11 @@ Texts = Value[tuple[str, ...]] | None
 Anything = Value[object] | None
 
 
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 DTYPES = ("float32", "bfloat16", "float16", "float8", "none")
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Group):
     """The model's dimensions, from its config.json."""
 
     layers: Count = declare.count("blocks")
@@ -42,8 +44,7 @@ class Shape:
     rope_scaling: Anything = declare.anything("how positions are stretched beyond those trained")
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
+class Model(Group):
     """What is trained."""
 
     id: Text = declare.text("Hugging Face id, alias or local path as written")
@@ -62,11 +63,10 @@ class Model:
         "image-classification",
         "speech-seq2seq",
     )
-    shape: Shape = field(default_factory=Shape)
+    shape: Shape = Shape()
 
 
-@dataclass(frozen=True, slots=True)
-class Precision:
+class Precision(Group):
     """Number formats."""
 
     weights: Text = declare.text("dtype the weights are held in", *DTYPES)
@@ -84,8 +84,7 @@ class Precision:
     full_eval: Flag = declare.flag("the model is cast down for evaluation")
 
 
-@dataclass(frozen=True, slots=True)
-class Adapter:
+class Adapter(Group):
     """Low-rank and other adapters on a frozen base."""
 
     kind: Text = declare.text("lora, dora, ia3, …")
@@ -102,8 +101,7 @@ class Adapter:
     base: Text = declare.text("the model the adapter was made for")
 
 
-@dataclass(frozen=True, slots=True)
-class Quantization:
+class Quantization(Group):
     """How the frozen base is stored."""
 
     bits: Count = declare.count("bits per weight")
@@ -114,8 +112,7 @@ class Quantization:
     prepared: Flag = declare.flag("prepare_model_for_kbit_training ran: what is not quantized became float32")
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Group):
     """How many samples at once."""
 
     micro: Count = declare.count("samples per device and forward pass", "sample")
@@ -125,8 +122,7 @@ class Batch:
     auto: Flag = declare.flag("the framework looks for a size that fits")
 
 
-@dataclass(frozen=True, slots=True)
-class Length:
+class Length(Group):
     """How long a sample may be."""
 
     max: Count = declare.count("longest sample kept", "token")
@@ -140,8 +136,7 @@ class Length:
     pad_to_max: Flag = declare.flag("every sample is padded to the longest allowed")
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpointing:
+class Checkpointing(Group):
     """Activation checkpointing."""
 
     kind: Text = declare.text("which activations are recomputed", "none", "full", "selective")
@@ -149,8 +144,7 @@ class Checkpointing:
     every: Count = declare.count("every how many blocks")
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(Group):
     """Evaluation during training."""
 
     batch: Count = declare.count("samples per device", "sample")
@@ -162,8 +156,7 @@ class Evaluation:
     accumulation: Count = declare.count("batches after which outputs move to the host", "step")
 
 
-@dataclass(frozen=True, slots=True)
-class Optimizer:
+class Optimizer(Group):
     """The optimizer."""
 
     name: Text = declare.text("Hugging Face `optim` name")
@@ -177,8 +170,7 @@ class Optimizer:
     in_backward: Flag = declare.flag("steps inside the backward pass, gradients freed one by one")
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Group):
     """Learning-rate schedule and length of the training."""
 
     name: Text = declare.text("lr_scheduler_type")
@@ -188,8 +180,7 @@ class Schedule:
     max_steps: Count = declare.count("optimizer steps", "step")
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(Group):
     """Saving the model."""
 
     strategy: Text = declare.text("when it is saved", "no", "steps", "epoch", "best")
@@ -200,8 +191,7 @@ class Checkpoint:
     output: Text = declare.text("folder of the checkpoints")
 
 
-@dataclass(frozen=True, slots=True)
-class Sharding:
+class Sharding(Group):
     """How states are spread over devices."""
 
     kind: Text = declare.text("engine", "none", "zero0", "zero1", "zero2", "zero3", "fsdp", "fsdp2", "device-map")
@@ -221,8 +211,7 @@ class Sharding:
     bucket_view: Flag = declare.flag("gradients are views into the buckets")
 
 
-@dataclass(frozen=True, slots=True)
-class Parallel:
+class Parallel(Group):
     """Degrees of parallelism."""
 
     data: Count = declare.count("replicas or shards of the data")
@@ -235,8 +224,7 @@ class Parallel:
     nodes: Count = declare.count("machines")
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Group):
     """What it runs on."""
 
     name: Text = declare.text("device as written")
@@ -251,12 +239,11 @@ class Device:
     cpu_only: Flag = declare.flag("the config trains on the CPU")
 
 
-@dataclass(frozen=True, slots=True)
-class Data:
+class Data(Group):
     """The training data."""
 
     rows: Count = declare.count("samples", "sample")
-    tokens: Mapping[str, Value[int]] = field(default_factory=dict)
+    tokens: Mapping[str, Value[int]] = NOTHING
     files: Texts = declare.texts("data files that were found")
     names: Texts = declare.texts("data sets named")
     estimated: Flag = declare.flag("lengths were estimated from characters")
@@ -264,8 +251,7 @@ class Data:
     validation: Number = declare.number("share or number of samples held back")
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingRun:
+class TrainingRun(Group):
     """One run: every value known of it, with its provenance.
 
     `files` are those it was read from, the root first. `possible` holds, by path, the values between which something
@@ -290,24 +276,24 @@ class TrainingRun:
     zero_grad: Text = declare.text("gradients between steps", "to-none", "to-zero")
     seed: Count = declare.count("random seed")
     profile: Text = declare.text("settings profile", "default", "teaching")
-    model: Model = field(default_factory=Model)
-    precision: Precision = field(default_factory=Precision)
-    adapter: Adapter = field(default_factory=Adapter)
-    quantization: Quantization = field(default_factory=Quantization)
-    batch: Batch = field(default_factory=Batch)
-    length: Length = field(default_factory=Length)
-    checkpointing: Checkpointing = field(default_factory=Checkpointing)
-    evaluation: Evaluation = field(default_factory=Evaluation)
-    optimizer: Optimizer = field(default_factory=Optimizer)
-    schedule: Schedule = field(default_factory=Schedule)
-    checkpoint: Checkpoint = field(default_factory=Checkpoint)
-    sharding: Sharding = field(default_factory=Sharding)
-    parallel: Parallel = field(default_factory=Parallel)
-    device: Device = field(default_factory=Device)
-    data: Data = field(default_factory=Data)
-    versions: Mapping[str, Value[str]] = field(default_factory=dict)
-    possible: Mapping[str, tuple[Value[object], ...]] = field(default_factory=dict)
-    values: Mapping[str, Value[object]] = field(default_factory=dict, repr=False)
+    model: Model = Model()
+    precision: Precision = Precision()
+    adapter: Adapter = Adapter()
+    quantization: Quantization = Quantization()
+    batch: Batch = Batch()
+    length: Length = Length()
+    checkpointing: Checkpointing = Checkpointing()
+    evaluation: Evaluation = Evaluation()
+    optimizer: Optimizer = Optimizer()
+    schedule: Schedule = Schedule()
+    checkpoint: Checkpoint = Checkpoint()
+    sharding: Sharding = Sharding()
+    parallel: Parallel = Parallel()
+    device: Device = Device()
+    data: Data = Data()
+    versions: Mapping[str, Value[str]] = NOTHING
+    possible: Mapping[str, tuple[Value[object], ...]] = NOTHING
+    values: Mapping[str, Value[object]] = NOTHING
 
     def get(self, path: str) -> Value[object] | None:
         """The value at a dotted path, or None where it is unknown."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from functools import lru_cache
+from typing import NamedTuple
 
 from trainlint.run import training
+from trainlint.run.declare import Group
 from trainlint.run.training import TrainingRun
 from trainlint.run.value import Value
 
-GROUPS: Mapping[str, type] = {
+GROUPS: Mapping[str, type[Group]] = {
     "model": training.Model,
     "precision": training.Precision,
     "adapter": training.Adapter,
@@ -31,8 +32,7 @@ OPEN = ("versions.", "data.tokens.")
 """Groups whose names are not fixed: package names, percentiles."""
 
 
-@dataclass(frozen=True, slots=True)
-class PathInfo:
+class PathInfo(NamedTuple):
     """What the vocabulary says of one path. `kind`: text, texts, count, number, flag or anything."""
 
     path: str
@@ -47,12 +47,10 @@ def paths() -> Mapping[str, PathInfo]:
     """Every fixed path, in the order of the vocabulary."""
     found: dict[str, PathInfo] = {}
 
-    def collect(owner: type, prefix: str) -> None:
-        for item in fields(owner):
-            if item.metadata:
-                meta = item.metadata
-                path = prefix + item.name
-                found[path] = PathInfo(path, meta["kind"], meta["unit"], meta["choices"], meta["meaning"])
+    def collect(owner: type[Group], prefix: str) -> None:
+        for name, field in owner.declared.items():
+            path = prefix + name
+            found[path] = PathInfo(path, field.kind, field.unit, field.choices, field.meaning)
 
     collect(TrainingRun, "")
     for name, group in GROUPS.items():
@@ -101,7 +99,7 @@ def build(
         else:
             grouped.setdefault(head, {})[tail] = value
     if shape:
-        grouped.setdefault("model", {})["shape"] = training.Shape(**shape)  # type: ignore[arg-type]
+        grouped.setdefault("model", {})["shape"] = training.Shape(**shape)
     if tokens:
         grouped.setdefault("data", {})["tokens"] = tokens
     made = {name: GROUPS[name](**below) for name, below in grouped.items()}
@@ -109,9 +107,9 @@ def build(
         root=root,
         root_format=root_format,
         files=files,
-        versions=versions,  # type: ignore[arg-type]
+        versions=versions,
         values=dict(values),
         possible=possible or {},
-        **direct,  # type: ignore[arg-type]
+        **direct,
         **made,
     )
