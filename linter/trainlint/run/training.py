@@ -82,6 +82,9 @@ class Precision(Group):
     tf32: Flag = declare.flag("TF32 matrix products are asked for")
     mixed: Text = declare.text("mixed precision as the launcher is told", "no", "fp16", "bf16", "fp8")
     full_eval: Flag = declare.flag("the model is cast down for evaluation")
+    embeddings: Text = declare.text(
+        "dtype of embeddings, output head and norms where it is not that of the weights", *DTYPES
+    )
 
 
 class Adapter(Group):
