@@ -44,7 +44,7 @@ def recognise(document: Document, root: Node | None) -> int:
 
 def read(document: Document, root: Node | None) -> Fragment:
     """Stage, offload, buckets, precision flags, batch numbers, optimizer. `auto` says nothing by itself."""
-    fragment = fragment_of(NAME, document, root, framework=NAME, section="json:(top level)")
+    fragment = fragment_of(NAME, document, root, framework=NAME)
     finish(fragment)
     return fragment
 

@@ -1,0 +1,49 @@
+"""Which name was meant: found when one letter is missing, extra, wrong or swapped with its neighbour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+SHORTEST = 5
+"""Shorter names are too alike to tell."""
+
+
+class Slips:
+    """Names, found again from a spelling that is one slip away, or that differs in case and dashes alone."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = frozenset(names)
+        self._shorter: dict[str, list[str]] = {}
+        for name in sorted(self.names):
+            for short in _shorter(name):
+                self._shorter.setdefault(short, []).append(name)
+
+    def meant(self, spelling: str) -> str | None:
+        """The name that a spelling stands for; None where it is a name itself, or like none or several."""
+        if spelling in self.names:
+            return None
+        folded = spelling.lower().replace("-", "_")
+        if folded in self.names:
+            return folded
+        if len(folded) < SHORTEST:
+            return None
+        near = {name for short in _shorter(folded) for name in self._shorter.get(short, ()) if one_slip(name, folded)}
+        return near.pop() if len(near) == 1 else None
+
+
+def _shorter(name: str) -> set[str]:
+    """The name itself and all spellings of it without one letter."""
+    return {name, *(name[:at] + name[at + 1 :] for at in range(len(name)))}
+
+
+def one_slip(left: str, right: str) -> bool:
+    """Whether two spellings are one missing, extra, other or swapped letter apart."""
+    if len(left) > len(right):
+        left, right = right, left
+    if left == right or len(right) - len(left) > 1:
+        return False
+    at = next((place for place, pair in enumerate(zip(left, right, strict=False)) if pair[0] != pair[1]), len(left))
+    if len(left) < len(right):
+        return left[at:] == right[at + 1 :]
+    swapped = left[at + 1 : at + 2] + left[at : at + 1] + left[at + 2 :]
+    return left[at + 1 :] == right[at + 1 :] or swapped == right[at:]
