@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from trainlint.plugins import hookimpl
+from trainlint.api import hookimpl
 
 
 @hookimpl
