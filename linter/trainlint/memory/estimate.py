@@ -10,7 +10,7 @@ from trainlint.memory.account import SIZES, rounded
 from trainlint.memory.autograd import Parameter
 from trainlint.memory.families import Family, family
 from trainlint.memory.ledger import ALWAYS, REPORTED, STEP, Budget, Ledger
-from trainlint.memory.optimizers import ALIASES, state_bytes, step_bytes
+from trainlint.memory.optimizers import state_bytes, step_bytes
 from trainlint.memory.setup import Setup
 from trainlint.memory.sharding import Sharding, shard_elements
 from trainlint.memory.walk import Walk, group_of
@@ -149,16 +149,15 @@ def training(budget: Budget, walk: Walk) -> None:
     dtype = trained[0].dtype if trained else "float32"
     nbytes = sum(rounded(p.elements * SIZES[p.dtype]) * p.copies for p in trained)
     budget.add("gradients", dtype, elements, nbytes, gradient_phases(walk), f"{elements} trained parameters")
-    optimizer = ALIASES.get(setup.optimizer, setup.optimizer)
-    state = state_bytes(optimizer, trained, setup.momentum)
+    state = state_bytes(setup.optimizer, trained, setup.momentum)
     budget.add("optimizer state", dtype, elements, state, ALWAYS, f"{setup.optimizer}, {elements} trained parameters")
     budget.add("loss scale and counters", "float32", 0, 1024 if setup.grad_scaler else 512)
-    _step(budget, setup, optimizer, trained, count)
+    _step(budget, setup, trained, count)
 
 
-def _step(budget: Budget, setup: Setup, optimizer: str, trained: list[Parameter], count: int) -> None:
+def _step(budget: Budget, setup: Setup, trained: list[Parameter], count: int) -> None:
     clipping = (count + 3) * 512 if setup.clip else 0
-    temporary = step_bytes(optimizer, trained, setup.foreach)
+    temporary = step_bytes(setup.optimizer, trained, setup.foreach)
     what = "optimizer temporaries" if temporary >= clipping else "gradient norms for clipping"
     budget.add(what, "float32", 0, max(temporary, clipping), ("optimizer",), f"{setup.optimizer}, {count} tensors")
 
