@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trainlint.formats import Draft, Format, Fragment
+from trainlint.resolve.data import add_data
 from trainlint.resolve.hardware import add_hardware
 from trainlint.resolve.join import Joiner, Opener
 from trainlint.resolve.model import add_model
@@ -50,7 +51,7 @@ def _resolved(
     draft = Draft(tuple(members), merged(members), versions)
     add_hardware(draft, root.document.comments, settings, asked)
     add_model(draft, path)
-    _add_data(draft, settings)
+    add_data(draft, settings, path)
     if root.launches:
         formats[root.format].complete(draft)
     _derive(draft)
@@ -80,13 +81,6 @@ def _rank(member: Fragment, root: Fragment) -> int:
     if member is root:
         return PRECEDENCE.index("")
     return PRECEDENCE.index(member.format) if member.format in PRECEDENCE else len(PRECEDENCE)
-
-
-def _add_data(draft: Draft, settings: Stated) -> None:
-    if settings.rows is not None:
-        draft.values["data.rows"] = settings.rows  # type: ignore[assignment]
-    for name, value in settings.tokens.items():
-        draft.values[f"data.tokens.{name}"] = value  # type: ignore[assignment]
 
 
 def _derive(draft: Draft) -> None:
