@@ -49,15 +49,15 @@ class UnknownKey:
 class Scope:
     """Where keys stand (a dotted prefix), whose they are, and what the loader does with others.
 
-    `sections`: those of the history, none for all. `strict`: every key that is not known counts, else slips alone.
-    `since`: the first release that refuses.
+    `sections`: those of the history, none for all. `strict`: every key that is not known counts (*pinned*: only where
+    the history covers the installed releases), else slips alone. `since`: the first release that refuses.
     """
 
     prefix: str
     framework: str
     sections: tuple[str, ...]
     consequence: Consequence
-    strict: bool = True
+    strict: bool | Literal["pinned"] = True
     since: str = ""
 
 
@@ -69,10 +69,10 @@ SCOPES: Mapping[str, tuple[Scope, ...]] = {
     ),
     "trl": (Scope("", "trl", (), "open", strict=False),),
     "llamafactory": (
-        Scope("", "llamafactory", (), "refused"),
-        Scope("", "transformers", ("TrainingArguments", "Seq2SeqTrainingArguments"), "refused"),
+        Scope("", "llamafactory", (), "refused", strict="pinned"),
+        Scope("", "transformers", ("TrainingArguments", "Seq2SeqTrainingArguments"), "refused", strict="pinned"),
     ),
-    "axolotl": (Scope("", "axolotl", (), "ignored"),),
+    "axolotl": (Scope("", "axolotl", (), "ignored", strict=False),),
     "mlx-lm": (Scope("", "mlx-lm", (), "ignored"),),
     "accelerate": (
         Scope("", "accelerate", ("BaseConfig", "ClusterConfig", "SageMakerConfig"), "refused"),
@@ -91,6 +91,11 @@ SCOPES: Mapping[str, tuple[Scope, ...]] = {
 }
 """Formats whose keys have a history. Loaders: accelerate and DeepSpeed's sections raise, axolotl (pydantic without an
 extra policy), mlx-lm and DeepSpeed's top level say nothing; LLaMA-Factory's parser raises."""
+
+OTHER_LAYOUT: Mapping[str, frozenset[str]] = {
+    "llamafactory": frozenset(("model", "train_dataset", "tensor_model_parallel_size", "pipeline_model_parallel_size"))
+}
+"""Keys of layouts whose history was not read: LLaMA-Factory's second generation, and its Megatron arguments."""
 
 SIBLINGS = ("transformers", "trl", "llamafactory", "axolotl", "peft", "accelerate", "unsloth", "ms-swift")
 """Frameworks whose names a script may have borrowed: a key of theirs is no slip."""
@@ -115,6 +120,8 @@ def unknown_keys(fragment: Fragment, versions: Mapping[str, Value[str]]) -> list
 def _by_prefix(fragment: Fragment) -> Iterator[tuple[Scope, ...]]:
     """The format's scopes, those of one prefix together: a key of any of them is known."""
     scopes = SCOPES.get(fragment.format, ())
+    if OTHER_LAYOUT.get(fragment.format, frozenset()) & fragment.keys.keys():
+        scopes = ()
     if fragment.format == "accelerate" and fragment.section == "fsdp_config":
         scopes = (Scope("", "transformers", ("fsdp_config",), "open", strict=False),)
     if fragment.format == "peft-adapter":
@@ -165,11 +172,18 @@ def _judge(
     meant = _slips(scopes).meant(name)
     if meant is not None and scope.prefix + meant in fragment.keys:
         meant = None
-    if meant is not None and (scope.strict or not _borrowed(name)):
+    if meant is not None and (scope.strict is True or not _borrowed(name)):
         return UnknownKey(entry, dotted, "misspelt", meant, consequence, scope.framework)
-    if not scope.strict or name.startswith(("_", "x-")):
+    if not _strict(scope, installed) or name.startswith(("_", "x-")):
         return None
     return UnknownKey(entry, dotted, "never", "", consequence, scope.framework)
+
+
+def _strict(scope: Scope, installed: Mapping[str, VersionRange]) -> bool:
+    if scope.strict == "pinned":
+        framework = history.framework(scope.framework)
+        return framework.covers(installed.get(framework.package))
+    return scope.strict
 
 
 def _installed(versions: Mapping[str, Value[str]]) -> dict[str, VersionRange]:

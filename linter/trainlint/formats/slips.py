@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-SHORTEST = 5
+SHORTEST = 6
 """Shorter names are too alike to tell."""
+ONE_OTHER = 8
+"""The length from which another letter in place of one is a slip: `tp_size` and `cp_size` are two names."""
 
 
 class Slips:
@@ -46,4 +48,4 @@ def one_slip(left: str, right: str) -> bool:
     if len(left) < len(right):
         return left[at:] == right[at + 1 :]
     swapped = left[at + 1 : at + 2] + left[at : at + 1] + left[at + 2 :]
-    return left[at + 1 :] == right[at + 1 :] or swapped == right[at:]
+    return swapped == right[at:] or (len(left) >= ONE_OTHER and left[at + 1 :] == right[at + 1 :])
