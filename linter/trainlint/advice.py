@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from trainlint.documents import Place, Scalar
 from trainlint.formats.spelling import spell
 from trainlint.rule import RunView
 from trainlint.run import Value, known
@@ -54,11 +55,14 @@ def budget(view: RunView) -> Assessment | None:
     return memory.variant(kind) if kind else memory
 
 
-def pressure_spot(view: RunView) -> Value[object] | None:
-    """The written value that a finding about memory points to: what the user would change first, else the model."""
+def pressure_spot(view: RunView) -> Value[object] | Scalar | Place:
+    """Where a finding about memory points: at the written value that one would change first, else at the model."""
     written = [view.run.get(path) for path in ("batch.micro", "length.max", "model.id")]
     placed = [value for value in written if value is not None and value.place is not None]
-    return next((value for value in placed if value.value != 1), placed[0] if placed else None)
+    if placed:
+        return next((value for value in placed if value.value != 1), placed[0])
+    root = view.root.root
+    return root.entries[0].key if root is not None and root.entries else Place(view.root.file)
 
 
 def device_words(view: RunView) -> str:

@@ -1,0 +1,43 @@
+"""The run is likely to fill the device to the last few percent, or a little more."""
+
+from collections.abc import Iterator
+
+from trainlint.api import (
+    Found,
+    RunView,
+    assumed,
+    budget,
+    device_words,
+    gib,
+    known,
+    memory_help,
+    phase_words,
+    pressure_spot,
+    rule,
+)
+
+TIGHT = 0.95
+"""Share of the device above which the likely need is worth a word: fragmentation over a long run takes the rest."""
+
+
+@rule(severity="warning", needs=("device.memory", "memory"))
+def check(view: RunView) -> Iterator[Found]:
+    memory = budget(view)
+    if (
+        memory is None
+        or memory.capacity is None
+        or memory.verdict == "unknown"
+        or known(view.run.device.unified, False)
+    ):
+        return
+    need, (room, most) = memory.device_use, memory.capacity
+    if need.low > most or need.likely <= TIGHT * room:
+        return
+    over = "more than" if need.likely > room else f"{need.likely / room:.0%} of"
+    yield Found(
+        at=pressure_spot(view),
+        message=f"needs about {gib(need.likely)} {phase_words(memory)}, {over} the {gib(room)} that "
+        f"{device_words(view)} has{assumed(memory)}",
+        help=memory_help(view, memory),
+        notes=[(view.run.device.name, "the device")],
+    )

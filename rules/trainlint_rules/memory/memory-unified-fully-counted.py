@@ -1,0 +1,25 @@
+"""The run would need more of a Mac's unified memory than Metal lets the GPU use."""
+
+from collections.abc import Iterator
+
+from trainlint.api import Found, RunView, assumed, budget, devices, gib, known, memory_help, pressure_spot, rule
+
+
+@rule(severity="warning", needs=("device.name", "memory"))
+def check(view: RunView) -> Iterator[Found]:
+    memory = budget(view)
+    found = devices.find(known(view.run.device.name, "") or "")
+    if memory is None or found is None or found.usable is None or found.memory is None:
+        return
+    need, (least, most) = memory.device_use, found.usable
+    certain = need.low > most
+    if not certain and (memory.verdict == "unknown" or need.likely <= most):
+        return
+    share = gib(most) if gib(least) == gib(most) else f"{gib(least)} to {gib(most)}"
+    yield Found(
+        at=pressure_spot(view),
+        message=f"needs {f'at least {gib(need.low)}' if certain else f'about {gib(need.likely)}'}: of the "
+        f"{gib(found.memory[1])} of the {found.name}, macOS lets the GPU use {share}{assumed(memory)}",
+        help=memory_help(view, memory),
+        notes=[(view.run.device.name, "the device")],
+    )
