@@ -12,10 +12,15 @@ from trainlint.formats.fragment import Fragment
 
 BUILT_IN = (
     "accelerate",
+    "axolotl",
     "deepspeed",
     "hf_trainer",
+    "llamafactory",
+    "mlx_lm",
     "model_config",
     "peft_adapter",
+    "torchtitan",
+    "torchtune",
     "trl",
     "trainlint_run",
 )
