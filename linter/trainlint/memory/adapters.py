@@ -80,7 +80,7 @@ def packed_linear(walk: Walk, x: Storage, width: int, out: int) -> Storage:
         del scales
         return result
 
-    def call(gradient: Storage | None) -> list[Storage | None]:
+    def call(gradient: Storage | None, saved: list[Storage]) -> list[Storage | None]:
         dtype = gradient.dtype if gradient is not None else compute
         held = dense(dtype)
         result = tape.new(inputs, dtype)
@@ -121,7 +121,7 @@ def int8_linear(walk: Walk, x: Storage, width: int, out: int, bias: Storage | No
     elements, weights = x.elements, width * out
     held: list[Storage] = [x]
 
-    def call(gradient: Storage | None) -> list[Storage | None]:
+    def call(gradient: Storage | None, saved: list[Storage]) -> list[Storage | None]:
         dense = tape.new(weights, source)
         back = tape.new(elements, source)
         del dense

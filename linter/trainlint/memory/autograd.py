@@ -32,8 +32,11 @@ Entry = Allocation | int | None
 """What one input of an operation gets in the backward pass: an allocation, PASS, VIEW, or nothing."""
 Formula = tuple[Entry, ...]
 """One entry for each input of the operation, as torch's derivatives.yaml has one line for each."""
-Call = Callable[["Storage | None"], "Sequence[Storage | None]"]
-"""A backward that a formula cannot describe: incoming gradient to the inputs' gradients."""
+Call = Callable[["Storage | None", "list[Storage]"], "Sequence[Storage | None]"]
+"""A backward that a formula cannot describe: incoming gradient and saved tensors to the inputs' gradients.
+
+It must hold no tensor itself, or checkpointing could not let go of it.
+"""
 
 
 class Tensor:
@@ -133,6 +136,7 @@ class Node:
     __slots__ = (
         "before",
         "call",
+        "dead",
         "edges",
         "frame",
         "gradient",
@@ -161,6 +165,7 @@ class Node:
         self.parameter: Parameter | None = None
         self.before: Callable[[], None] | None = None
         self.pending = 0
+        self.dead = False
         self.label = ""
 
 
@@ -261,7 +266,10 @@ class Tape:
         elif saved:
             node.saved = None
             original = recomputing.nodes[recomputing.position]
-            original.saved = saved
+            if original.dead:  # nobody will ask for it, but the new graph keeps it while it is made
+                node.saved = saved
+            else:
+                original.saved = saved
             recomputing.position += 1
             if recomputing.position == len(recomputing.nodes):
                 raise Stop
@@ -324,6 +332,61 @@ class Tape:
             self.memory.repeat(mark, times)
         self.cache.clear()
 
+    def checkpoint(self, run: Callable[[Storage], Storage], value: Storage) -> Storage:
+        """`torch.utils.checkpoint(run, value, use_reentrant=False)`: keeps the input, runs again in the backward."""
+        frame = Frame([value])
+
+        def again() -> None:
+            run(frame.inputs[0])
+
+        frame.again = again
+        outer, self.frame = self.frame, frame
+        try:
+            return run(value)
+        finally:
+            self.frame = outer
+
+    def checkpoint_reentrant(self, run: Callable[[Storage], Storage], value: Storage) -> Storage:
+        """`torch.utils.checkpoint(run, value, use_reentrant=True)`: one node that keeps the input.
+
+        Its backward runs the block with a graph of its own, all of it, and then that graph's backward, while the incoming
+        gradient is held (torch/utils/checkpoint.py, CheckpointFunction).
+        """
+        recording, self.recording = self.recording, False
+        try:
+            result = run(value)
+        finally:
+            self.recording = recording
+
+        def call(gradient: Storage | None, saved: list[Storage]) -> list[Storage | None]:
+            leaf = Node(LEAF, "input", None, None)
+            leaf.parameter = holder = Parameter("", "input", value_elements, value_dtype, (1,), False, 0)
+            detached = View(saved[0], value_elements, value_dtype, leaf)
+            cache, self.cache = self.cache, {}
+            inner = run(detached)
+            self.cache = cache
+            start = inner.node
+            del inner
+            if start is not None and gradient is not None:
+                self.play(start, gradient)
+            del start
+            return [holder.gradient]
+
+        value_elements, value_dtype = value.elements, value.dtype
+        node = self.node("checkpoint", (value,), [value], call)
+        return View(result, result.elements, result.dtype, node)
+
+    def discard(self, value: Storage) -> None:
+        """A result that no loss hangs on: its node will not run. Consumers are discarded before producers."""
+        node = value.node
+        if node is None or self.recomputing is not None:
+            return
+        node.dead = True
+        self.created -= 1
+        for edge in node.edges:
+            if edge is not None:
+                edge[0].pending -= 1
+
     # ---------------------------------------------------------------- backward
 
     def backward(self, root: Storage) -> None:
@@ -358,7 +421,11 @@ class Tape:
             node.gradient = None
             edges = node.edges
             if node.call is not None:
-                grads = node.call(incoming)
+                kept = list(node.saved or ())
+                if node.scratch:
+                    kept += [Tensor(memory, size, dtype) for size, dtype in node.scratch]
+                grads = node.call(incoming, kept)
+                kept.clear()
                 returned: list[Storage | None] = list(grads)
                 grads = ()
             else:
@@ -448,7 +515,7 @@ class Tape:
     def _recompute(self, frame: Frame) -> None:
         """Run a checkpointed block again, in an autocast context (and so with weight copies) of its own."""
         frame.recomputed = True
-        frame.left = len(frame.nodes)
+        frame.left = sum(not node.dead for node in frame.nodes)
         again = frame.again
         if again is None:
             raise RuntimeError("a checkpointed block without a way to run it again")

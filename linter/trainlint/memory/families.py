@@ -84,10 +84,11 @@ def parameters(config: Config) -> Counts:
 
 
 def _linears(architecture: Architecture) -> Iterator[str]:
-    lines = [line for stack in architecture.stacks for body in stack.bodies() for line in body]
-    for line in lines:
-        if line.kind == "linear":
-            yield str(line.arguments[1].value({}))
+    names = {"linear": (1,), "gated_linear": (1, 2)}
+    for stack in architecture.stacks:
+        for line in (line for body in stack.bodies() for line in body):
+            for index in names.get(line.kind, ()):
+                yield str(line.arguments[index].value({}))
 
 
 def linear_names(config: Config) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainlint.memory.autograd import Storage, View
+from trainlint.memory.autograd import PASS, Storage, View
 
 if TYPE_CHECKING:
     from trainlint.memory.walk import Walk
@@ -25,7 +25,7 @@ def rmsnorm(walk: Walk, x: Storage, weight: Storage, size: int) -> Storage:
     elements, dtype, weight_dtype = x.elements, x.dtype, weight.dtype
     trained = weight.node is not None
 
-    def call(gradient: Storage | None) -> list[Storage | None]:
+    def call(gradient: Storage | None, saved: list[Storage]) -> list[Storage | None]:
         partial = tape.new(MULTIPROCESSORS * size, "float32") if trained else None
         back = gradient if in_place else tape.new(elements, dtype)
         weight_gradient = None
@@ -44,10 +44,14 @@ def gated(walk: Walk, gate: Storage, up: Storage) -> Storage:
     """Keeps gate and up, and writes their gradients over them."""
     tape = walk.tape
     result = tape.new(gate.elements, gate.dtype)
-    saved = [gate, up]
 
-    def call(gradient: Storage | None) -> list[Storage | None]:
+    def call(gradient: Storage | None, saved: list[Storage]) -> list[Storage | None]:
         return [View(part, part.elements, part.dtype) for part in saved]
 
-    result.node = tape.node("liger_gated", (gate, up), saved, call)
+    result.node = tape.node("liger_gated", (gate, up), [gate, up], call)
     return result
+
+
+def rope(walk: Walk, x: Storage) -> Storage:
+    """Rotates in place, forward and backward; cos and sin live on anyway."""
+    return View(x, x.elements, x.dtype, walk.tape.node("liger_rope", (x,), [], (PASS,)))

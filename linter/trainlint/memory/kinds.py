@@ -104,11 +104,17 @@ def activation(walk: Walk, x: Storage, name: str) -> Storage:
             return unary(tape, x, name)
 
 
-def gated(walk: Walk, gate: Storage, up: Storage, name: str) -> Storage:
-    """`activation(gate) * up` as one kernel where Liger's are on."""
+def gated_linear(
+    walk: Walk, x: Storage, gate: str, up: str, width: int, out: int, bias: int, act: str
+) -> Storage:
+    """`activation(gate(x)) * up(x)`: one kernel for both where Liger's are on."""
+    first = adapters.linear(walk, x, gate, width, out, bias)
     if walk.setup.kernels == "liger":
-        return fused.gated(walk, gate, up)
-    return mul(walk.tape, activation(walk, gate, name), up)
+        return fused.gated(walk, first, adapters.linear(walk, x, up, width, out, bias))
+    active = activation(walk, first, act)
+    del first
+    second = adapters.linear(walk, x, up, width, out, bias)
+    return mul(walk.tape, active, second)
 
 
 def drop_out(walk: Walk, x: Storage, probability: float) -> Storage:
@@ -138,6 +144,8 @@ def rope(walk: Walk, x: Storage, cos: Storage, sin: Storage, share: float = 1.0)
 def rotated(walk: Walk, x: Storage, cos: Storage, sin: Storage) -> Storage:
     """The rotation itself."""
     tape = walk.tape
+    if walk.setup.kernels == "liger":
+        return fused.rope(walk, x)
     straight = mul(tape, x, cos)
     first, second = slice_(tape, x, x.elements // 2), slice_(tape, x, x.elements // 2)
     half = cat(tape, [scale(tape, second), first])
@@ -296,7 +304,7 @@ KINDS: dict[str, Kind] = {
     "embedding": embedding,
     "experts": experts.experts,
     "first_token": first_token,
-    "gated": gated,
+    "gated_linear": gated_linear,
     "head": losses.head,
     "image_input": image_input,
     "layernorm": layernorm,

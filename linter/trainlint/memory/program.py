@@ -23,7 +23,7 @@ Step = tuple[
 
 LABELS = {
     "rmsnorm": "norms", "layernorm": "norms", "attention": "attention", "latent_attention": "attention", "linear": "linear layers",
-    "activation": "activation functions", "gated": "activation functions", "mul": "activation functions", "dropout": "dropout masks",
+    "activation": "activation functions", "gated_linear": "MLP", "mul": "activation functions", "dropout": "dropout masks",
     "rope": "rotary positions", "rope_cat": "rotary positions", "rotary": "rotary positions", "embedding": "embeddings",
     "causal_mask": "attention masks", "bidirectional_mask": "attention masks", "experts": "experts", "head": "logits",
     "causal_loss": "logits", "plain_loss": "logits", "class_loss": "logits", "relative_bias": "attention masks",

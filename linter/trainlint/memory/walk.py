@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 
 from trainlint.memory.account import SIZES, Mark, Totals, rounded
 from trainlint.memory.architecture import Architecture
-from trainlint.memory.autograd import PASS, Frame, Node, Parameter, Storage, Tape, Tensor, View
+from trainlint.memory.autograd import PASS, Node, Parameter, Storage, Tape, Tensor, View
+from trainlint.memory.chunked import FUSED
+from trainlint.memory.errors import ArchitectureFault
+from trainlint.memory.losses import head
 from trainlint.memory.program import ModelProgram, Program, StackProgram, program
 from trainlint.memory.setup import Setup
 
@@ -55,14 +58,14 @@ class Walk:
         self.setup = setup
         self.every_layer = every_layer
         self.training = training
-        head = architecture.headed(setup.head)
-        self.program: ModelProgram = program(architecture, head)
+        chosen = architecture.headed(setup.head)
+        self.program: ModelProgram = program(architecture, chosen)
         self.batch = (setup.micro_batch if training else setup.eval_batch or setup.micro_batch) * (
             2 if setup.preference and training else 1
         )
         length = setup.length if training else setup.eval_length or setup.length
         self.sizes = architecture.sizes(
-            config, head, {"seq": length, "batch": self.batch, "tokens": self.batch * length}
+            config, chosen, {"seq": length, "batch": self.batch, "tokens": self.batch * length}
         )
         given = self.sizes.setdefault("seq", length)
         assert isinstance(given, int)
@@ -151,10 +154,12 @@ class Walk:
 
     # ---------------------------------------------------------------- running lines
 
-    def execute(self, lines: Program, values: Environment, sizes: tuple[object, ...]) -> None:
-        """Run statements on named values; names die where the program says."""
+    def execute(
+        self, lines: Program, values: Environment, sizes: tuple[object, ...], end: int | None = None
+    ) -> None:
+        """Run statements on named values (the first `end` of them); names die where the program says."""
         memory = self.tape.memory
-        for names, kind, arguments, keywords, dead, label in lines.steps:
+        for names, kind, arguments, keywords, dead, label in lines.steps[:end]:
             if kind is not None:
                 memory.label = label
                 positional = [values[part] if part.__class__ is str else sizes[part] for part in arguments]  # type: ignore[index]
@@ -191,8 +196,12 @@ class Walk:
         self.shared.clear()  # masks and positions end with the model's forward
         self.held.append(x)
         del x
-        self.execute(self.program.head, values, self.program.head.sizes(self.sizes))
-        loss = values.pop("loss")
+        fused = FUSED.get(self.setup.loss) if self.program.head_kind == "causal-lm" else None
+        if fused is not None:
+            loss = self._fused_loss(fused, values)
+        else:
+            self.execute(self.program.head, values, self.program.head.sizes(self.sizes))
+            loss = values.pop("loss")
         values.clear()
         self.held.clear()
         self.tape.end_autocast()
@@ -205,6 +214,19 @@ class Walk:
             self.returned = []
         self.batch_held.clear()
         return loss  # type: ignore[return-value]
+
+    def _fused_loss(self, fused: Callable[..., Storage], values: Environment) -> Storage:
+        """Head and loss in one: what the family's own head would do before its product is done first."""
+        lines = self.program.head
+        sizes = lines.sizes(self.sizes)
+        for index, (_, kind, arguments, keywords, _, label) in enumerate(lines.steps):
+            if kind is head:
+                self.execute(lines, values, sizes, index)
+                self.tape.memory.label = label
+                positional = [values[part] if isinstance(part, str) else sizes[part] for part in arguments]
+                named = {key: values[part] if isinstance(part, str) else sizes[part] for key, part in keywords}
+                return fused(self, *positional, **named)
+        raise ArchitectureFault(self.architecture.name, "a causal head without a `head` line")
 
     def enter_loss(self) -> None:
         """The output head begins."""
@@ -336,17 +358,9 @@ class Walk:
 
         if not checkpointed or x.node is None or not tape.recording:
             return run(x)
-        frame = Frame([x])
-
-        def again() -> None:
-            run(frame.inputs[0])
-
-        frame.again = again
-        tape.frame = frame
-        try:
-            return run(x)
-        finally:
-            tape.frame = None
+        if self.setup.reentrant:
+            return tape.checkpoint_reentrant(run, x)
+        return tape.checkpoint(run, x)
 
     # ---------------------------------------------------------------- sharding
 
