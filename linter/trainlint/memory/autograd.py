@@ -296,6 +296,8 @@ class Tape:
             result = Tensor(self.memory, elements, dtype)
             saved = [*saved, *outputs, result] if keep_output else [*saved, *outputs]
             result.node = self.node(name, inputs, saved, formula, scratch)
+            if self.recomputing is not None and result.node is not None:
+                result.node.saved = None  # a node must not hold its own result
         else:
             node = self.node(name, inputs, saved, formula, scratch)
             result = Tensor(self.memory, elements, dtype)
