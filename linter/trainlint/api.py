@@ -6,6 +6,7 @@ from trainlint.advice import assumed, budget, device_words, memory_help, phase_w
 from trainlint.documents import Document, Entry, Mapping, Node, Place, Problem, Scalar, Sequence, plain, scalars
 from trainlint.facts import devices, history, instances, models, versions
 from trainlint.formats import Draft, Format, Fragment, Reference, amp, say
+from trainlint.formats.keys import UnknownKey, unknown_keys
 from trainlint.plugins import hookimpl
 from trainlint.rule import (
     Edit,
@@ -51,6 +52,7 @@ __all__ = [
     "Sequence",
     "Severity",
     "TrainingRun",
+    "UnknownKey",
     "Value",
     "amp",
     "assumed",
@@ -76,6 +78,7 @@ __all__ = [
     "say",
     "scalars",
     "set_value",
+    "unknown_keys",
     "versions",
     "written",
 ]
