@@ -42,8 +42,8 @@ class Event:
     * `unscale`, `scaler-step`, `scaler-update`, `step`, `zero-grad`, `clip` (`owner` is `accelerator` where
       accelerate's own method clips, which unscales itself; `fabric`, `engine` likewise).
 
-    `owner` is what the method is called on (of a `scaler` the name it is given), `subject` the first argument (loss, optimizer, parameters) as written.
-    `inside` names the contexts around it: `autocast`, `accumulate`, `no_sync`.
+    `owner` is what the method is called on (of a `scaler` the name it is given), `subject` the first argument (loss,
+    optimizer, parameters) as written. `inside` names the contexts around it: `autocast`, `accumulate`, `no_sync`.
     """
 
     kind: EventKind

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from trainlint.documents import Document, Entry, Mapping, Node, Place
-from trainlint.formats.literals import Literals
+from trainlint.formats.literals import Literals, bound_once
 from trainlint.formats.training_names import KNOWN
 
 
@@ -92,7 +92,7 @@ def script(document: Document) -> Script:
     """Read a script's syntax tree."""
     module = document.module
     assert module is not None
-    found = Script(Literals(document, _bound_once(module)))
+    found = Script(Literals(document, bound_once(module)))
     for node in ast.walk(module):
         match node:
             case ast.Import(names=names):
@@ -128,30 +128,6 @@ def _dotted(expression: ast.expr, imports: dict[str, str]) -> str:
     text = dotted(expression)
     head, dot, tail = text.partition(".")
     return imports.get(head, head) + dot + tail
-
-
-def _bound_once(module: ast.Module) -> dict[str, ast.expr]:
-    """Names bound exactly once in the whole file, by a plain assignment outside loops and branches' alternatives."""
-    counts: dict[str, int] = {}
-    values: dict[str, ast.expr] = {}
-    for node in ast.walk(module):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
-                counts[name] = counts.get(name, 0) + 1
-            case ast.Global(names=names) | ast.Nonlocal(names=names):
-                for name in names:
-                    counts[name] = counts.get(name, 0) + 2
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                values[name] = value
-            case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is not None:
-                values[name] = value
-            case ast.ClassDef(body=body):
-                for below in body:  # a class's fields are no names of the file
-                    if isinstance(below, ast.AnnAssign | ast.Assign):
-                        target = below.target if isinstance(below, ast.AnnAssign) else below.targets[0]
-                        if isinstance(target, ast.Name):
-                            counts[target.id] = counts.get(target.id, 0) + 2
-    return {name: value for name, value in values.items() if counts.get(name) == 1}
 
 
 def guards(test: ast.expr) -> bool:
@@ -227,7 +203,8 @@ class _Walk:
                     self.under(subject, case.body)
             case ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=value):
                 if value is not None:
-                    self.expression(value, dotted(target))
+                    first = target.elts[0] if isinstance(target, ast.Tuple) and target.elts else target
+                    self.expression(value, dotted(first))
                 if isinstance(target, ast.Attribute) and value is not None:
                     literals = self.found.literals
                     conditional = bool(self.conditions)

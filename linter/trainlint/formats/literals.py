@@ -170,3 +170,27 @@ def _member(expression: ast.Attribute) -> str | None:
     name = owner.id if isinstance(owner, ast.Name) else owner.attr if isinstance(owner, ast.Attribute) else ""
     word = ENUMS.get(name)
     return word(expression.attr) if word is not None else None
+
+
+def bound_once(module: ast.Module) -> dict[str, ast.expr]:
+    """Names bound exactly once in the whole file, by a plain assignment outside loops and branches' alternatives."""
+    counts: dict[str, int] = {}
+    values: dict[str, ast.expr] = {}
+    for node in ast.walk(module):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+                counts[name] = counts.get(name, 0) + 1
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                for name in names:
+                    counts[name] = counts.get(name, 0) + 2
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                values[name] = value
+            case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is not None:
+                values[name] = value
+            case ast.ClassDef(body=body):
+                for below in body:  # a class's fields are no names of the file
+                    if isinstance(below, ast.AnnAssign | ast.Assign):
+                        target = below.target if isinstance(below, ast.AnnAssign) else below.targets[0]
+                        if isinstance(target, ast.Name):
+                            counts[target.id] = counts.get(target.id, 0) + 2
+    return {name: value for name, value in values.items() if counts.get(name) == 1}

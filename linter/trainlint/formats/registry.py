@@ -19,6 +19,7 @@ BUILT_IN = (
     "mlx_lm",
     "model_config",
     "peft_adapter",
+    "python_script",
     "torchtitan",
     "torchtune",
     "trl",

@@ -1,0 +1,76 @@
+"""Python scripts that train: what their calls say literally, and the order of their mixed-precision calls.
+
+The script is never run. `facts` hold more for rules: *calls* and *assignments* (`calls.Call`, `calls.Assignment`),
+*amp* (`amp.Amp`), *setup* (`script_setup.Setup`), *unknown* (paths that only a run decides), *trainer*: transformers,
+trl, lightning, accelerate, torch, or an empty word where the script only prepares a model.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from trainlint.documents import Document, Node
+from trainlint.formats.format import Draft, Format
+from trainlint.formats.fragment import Fragment
+from trainlint.formats.training_names import CONFIGS, OPTIMIZERS, TRAINERS
+
+NAME = "python-script"
+_HINT = re.compile(r"TrainingArguments|\w+Config\(|\w*Trainer\(|\.backward\(|Accelerator\(|GradScaler\(|get_peft_model")
+_PREPARES = frozenset(("LoraConfig", "get_peft_model", "BitsAndBytesConfig", "prepare_model_for_kbit_training"))
+
+
+def recognise(document: Document, root: Node | None) -> int:
+    """Calls of a trainer or its config, a training loop, or what prepares a model for training."""
+    if document.module is None or not _HINT.search(document.text):
+        return 0
+    called: set[str] = set()
+    for node in ast.walk(document.module):
+        if isinstance(node, ast.Call):
+            func = node.func
+            called.add(func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else "")
+    if called & (CONFIGS | (TRAINERS - {"Trainer"})):
+        return 85
+    if "backward" in called and (called & {"step", "Accelerator", "GradScaler"} or called & OPTIMIZERS):
+        return 80
+    if "Trainer" in called and called & {"fit", "train"}:
+        return 75
+    if "GradScaler" in called or called & _PREPARES:
+        return 60
+    return 0
+
+
+def read(document: Document, root: Node | None) -> Fragment:
+    """Values of the calls that belong together, the model's id, and facts for rules."""
+    from trainlint.formats.amp_flow import flow
+    from trainlint.formats.calls import script
+    from trainlint.formats.script_setup import setup
+    from trainlint.formats.script_values import fragment_of_script, trainer_of
+
+    found = script(document)
+    made = setup(found)
+    amp = flow(found)
+    fragment = fragment_of_script(document, found, made)
+    trainer = trainer_of(found, made, amp)
+    generates = bool(found.named("generate", "pipeline")) and not trainer
+    fragment.framework = trainer or "transformers"
+    fragment.launches = bool(trainer) or (not generates and bool(made.quantization or made.adapters))
+    fragment.facts |= {
+        "trainer": trainer,
+        "calls": tuple(found.calls),
+        "assignments": tuple(found.assignments),
+        "amp": amp,
+        "setup": made,
+        "adapter": made.adapter,
+    }
+    return fragment
+
+
+def complete(draft: Draft) -> None:
+    """The defaults of the trainer that the script calls, or of its own loop."""
+    from trainlint.formats import script_defaults
+
+    script_defaults.complete(draft)
+
+
+FORMAT = Format(NAME, "Python training script", recognise, read, complete, "torch", "torch")
