@@ -91,7 +91,7 @@ class _Composed:
         place = Place(self.file, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
         self._grow(1, place)
         if isinstance(node, yaml.ScalarNode):
-            plain = node.style is None
+            plain = not node.style  # libyaml says "", PyYAML None
             scalar = Scalar(_value(node), node.value if plain else self.text[start.index : end.index], place, plain)
             self.known[id(node)] = (node, scalar, 1)
             return scalar
