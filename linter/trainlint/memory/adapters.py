@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainlint.memory.autograd import Storage, Tensor
-from trainlint.memory.primitives import add, copy, dropout, matmul, scale
+from trainlint.memory.primitives import add, copy, dropout, matmul, mul, scale, shift
 
 if TYPE_CHECKING:
     from trainlint.memory.walk import Walk
@@ -55,10 +55,63 @@ def linear(walk: Walk, x: Storage, name: str, width: int, out: int, bias: int = 
 
 
 def dora(
-    walk: Walk, x: Storage, base: Storage, name: str, weight: Storage, bias: Storage | None, width: int, out: int
+    walk: Walk,
+    x: Storage,
+    result: Storage,
+    name: str,
+    weight: Storage,
+    bias: Storage | None,
+    width: int,
+    out: int,
 ) -> Storage:
-    """Weight-decomposed adapters: `(m / |W + BA| - 1) * base + m / |W + BA| * BA(x) * s`."""
-    return base
+    """Weight-decomposed adapters: `result + (m / |W + s BA| - 1) * base + m / |W + s BA| * BA(x) * s`.
+
+    The norm is made of dense matrices: BA from an identity of the input's width (its graph lives until the layer
+    returns, though nothing hangs on it), W in the input's dtype, their scaled sum.
+    """
+    tape, setup = walk.tape, walk.setup
+    rank, dense = setup.adapter_rank, width * out
+    down = walk.parameter(name + ".lora_A", "adapter", (rank, width)).tensor
+    up = walk.parameter(name + ".lora_B", "adapter", (out, rank)).tensor
+    magnitude = walk.parameter(name + ".lora_magnitude_vector", "adapter", (out,)).tensor
+    identity = tape.new(width * width, down.dtype)
+    low = matmul(tape, identity, down, None, width, rank)
+    del identity
+    high = matmul(tape, low, up, None, rank, out)
+    merged = tape.cast(high, x.dtype)
+    for value in dict.fromkeys((merged, high, low)):
+        tape.discard(value)
+    del value, low, high
+    whole = _dense(walk, weight, dense, x.dtype)
+    scaled = tape.new(dense, x.dtype)
+    total = tape.new(dense, x.dtype)
+    del scaled
+    norm = tape.new(out, x.dtype)
+    del total
+    share: Storage = tape.op("div", (magnitude,), out, magnitude.dtype, [norm], ((out, magnitude.dtype),))
+    del norm
+    if setup.adapter_dropout and walk.training:
+        x = dropout(tape, x, setup.adapter_dropout)
+        delta = matmul(tape, matmul(tape, x, down, None, width, rank), up, None, rank, out)
+        base = matmul(tape, x, whole, None, width, out)
+    else:
+        delta = matmul(tape, matmul(tape, x, down, None, width, rank), up, None, rank, out)
+        base = result if bias is None else add(tape, result, bias)
+    left = mul(tape, shift(tape, share), base)
+    right = mul(tape, share, delta)
+    right = scale(tape, right)
+    both = add(tape, left, right)
+    del left, right, base, delta, whole, merged
+    return add(tape, result, both)
+
+
+def _dense(walk: Walk, weight: Storage, elements: int, dtype: str) -> Storage:
+    """A frozen base weight in the input's dtype: itself, a cast copy, or what its codes unpack to."""
+    tape = walk.tape
+    if not walk.quantized:
+        return weight if weight.dtype == dtype else tape.new(elements, dtype)
+    unpacked = tape.new(elements, walk.compute)
+    return unpacked if dtype == walk.compute else tape.new(elements, dtype)
 
 
 def packed_linear(walk: Walk, x: Storage, width: int, out: int) -> Storage:

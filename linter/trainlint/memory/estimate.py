@@ -148,11 +148,13 @@ def training(budget: Budget, walk: Walk) -> None:
     count = sum(p.copies for p in trained)
     dtype = trained[0].dtype if trained else "float32"
     nbytes = sum(rounded(p.elements * SIZES[p.dtype]) * p.copies for p in trained)
-    budget.add("gradients", dtype, elements, nbytes, gradient_phases(walk), f"{elements} trained parameters")
+    if not setup.in_backward:
+        budget.add("gradients", dtype, elements, nbytes, gradient_phases(walk), f"{elements} trained parameters")
     state = state_bytes(setup.optimizer, trained, setup.momentum)
     budget.add("optimizer state", dtype, elements, state, ALWAYS, f"{setup.optimizer}, {elements} trained parameters")
     budget.add("loss scale and counters", "float32", 0, 1024 if setup.grad_scaler else 512)
-    _step(budget, setup, trained, count)
+    if not setup.in_backward:
+        _step(budget, setup, trained, count)
 
 
 def _step(budget: Budget, setup: Setup, trained: list[Parameter], count: int) -> None:

@@ -176,7 +176,7 @@ def embedding(walk: Walk, name: str, count: int, width: int, tokens: int = 0, sc
     x: Storage = tape.op("embedding", (parameter.tensor,), elements, parameter.dtype, saved, whole)
     if scaled:
         x = scale(tape, x)
-    if is_input and walk.setup.adapted and walk.setup.checkpointing != "none" and tape.recording:
+    if is_input and x.node is None and walk.setup.checkpointing != "none" and tape.recording:
         leaf = Node(-tape.created, "input", None, None)
         leaf.saved = [x]
         x = View(x, x.elements, x.dtype, leaf)

@@ -15,6 +15,7 @@ from trainlint.memory.autograd import PASS, Node, Parameter, Storage, Tape, Tens
 from trainlint.memory.chunked import FUSED
 from trainlint.memory.errors import ArchitectureFault
 from trainlint.memory.losses import head
+from trainlint.memory.optimizers import step_bytes
 from trainlint.memory.program import ModelProgram, Program, StackProgram, program
 from trainlint.memory.setup import Setup
 
@@ -80,6 +81,8 @@ class Walk:
         self.tape = Tape(setup.autocast_dtype, register)
         self.tape.offload = setup.activation_offload
         self.accumulating = training and (setup.accumulation > 1 or setup.zero_grad == "to-zero")
+        if setup.in_backward:
+            self.tape.on_gradient = self._step_at_once
         self.sharding: Sharding | None = None
         self.parameters: dict[str, Parameter] = {}
         self.prefix = ""
@@ -123,6 +126,32 @@ class Walk:
 
     def parameter(self, name: str, kind: str, shape: tuple[int, ...]) -> Parameter:
         """The parameter of that name in the place that is being walked, made at its first use."""
+        if kind in ("embedding", "head") and self.setup.modules_to_save:
+            saved = self._saved_module(name, kind, shape)
+            if saved is not None:
+                return saved
+        return self._parameter(name, kind, shape)
+
+    def _saved_module(self, name: str, kind: str, shape: tuple[int, ...]) -> Parameter | None:
+        """peft's modules_to_save: a trained copy runs, the original stays where it is (utils/other.py)."""
+        leaf = name.removesuffix(".weight").rpartition(".")[2]
+        if not self.setup.adapted or leaf not in self.setup.modules_to_save:
+            return None
+        full = f"saved.{leaf}"
+        found = self.parameters.get(full)
+        if found is None:
+            original = self._parameter(name, kind, shape)
+            found = Parameter(full, kind, original.elements, original.dtype, shape, True, original.nbytes)
+            self._keep(found)
+        return found
+
+    def _keep(self, parameter: Parameter) -> None:
+        self.parameters[parameter.name] = parameter
+        parameter.copies = self.copies
+        if self.accumulating and parameter.trained:
+            parameter.gradient = parameter.tensor  # already there; counted once for all
+
+    def _parameter(self, name: str, kind: str, shape: tuple[int, ...]) -> Parameter:
         tied = kind == "embedding" or (kind == "head" and self.tied)
         full = "embedding" if tied else f"{self.prefix}.{name}"
         found = self.parameters.get(full)
@@ -135,11 +164,18 @@ class Walk:
         dtype = setup.adapter_dtype if kind == "adapter" else self.weights
         trained = not setup.adapted or kind == "adapter"
         nbytes = self._quantized_bytes(shape) if kind == "quantized" else rounded(elements * SIZES[dtype])
-        found = self.parameters[full] = Parameter(full, kind, elements, dtype, shape, trained, nbytes)
-        found.copies = self.copies
-        if self.accumulating and trained:
-            found.gradient = found.tensor  # already there; counted once for all
+        found = Parameter(full, kind, elements, dtype, shape, trained, nbytes)
+        self._keep(found)
         return found
+
+    def _step_at_once(self, parameter: Parameter) -> None:
+        """The optimizer runs as soon as a parameter's gradient is there, and frees it."""
+        temporary = step_bytes(self.setup.optimizer, [parameter], self.setup.foreach)
+        if temporary:
+            self.tape.memory.label = "optimizer temporaries"
+            held = self.tape.new(temporary // parameter.copies, "uint8")
+            del held
+        parameter.gradient = None
 
     def _quantized_bytes(self, shape: tuple[int, ...]) -> int:
         """Bytes of a quantized weight with its scales (bitsandbytes 0.50.2, functional.py)."""
