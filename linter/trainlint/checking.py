@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -21,12 +22,12 @@ ROUNDS = 10
 
 def _request(options: argparse.Namespace, given: Mapping[str, object]) -> Request:
     asked = Settings(**cast(dict[str, object], dict(given)), given=frozenset(given))  # type: ignore[arg-type]
-    if options.config is not None and not options.config.is_file():
+    if options.config is not None and not os.path.isfile(options.config):
         raise TrainlintError(f"no settings file {options.config}")
     stdin = None
     name = getattr(options, "stdin_filename", None)
     if name or options.paths == ["-"]:
-        stdin = (name or "stdin.yaml", sys.stdin.read())
+        stdin = (name or "stdin.yaml", sys.stdin.buffer.read())
     return Request(
         paths=(stdin[0],) if stdin else tuple(options.paths),
         asked=asked,
@@ -45,11 +46,13 @@ def run_check(options: argparse.Namespace, given: Mapping[str, object]) -> int:
     if options.output_format not in report.FORMATS:
         raise TrainlintError(f"no output format `{options.output_format}`: there are {', '.join(report.FORMATS)}")
     result, session = check(request)
+    out = sys.stdout
     if options.fix or options.diff:
         result = _fixed(options, request, result)
         if options.diff:
             return 0 if options.exit_zero or not _failing(result, session) else 1
-    colored = options.output_file is None and color.wanted(sys.stdout, os.environ)
+        out = sys.stderr if request.stdin is not None else sys.stdout
+    colored = options.output_file is None and color.wanted(out, os.environ)
     text = report.render(
         options.output_format,
         result,
@@ -60,9 +63,13 @@ def run_check(options: argparse.Namespace, given: Mapping[str, object]) -> int:
         quiet=options.quiet,
     )
     if options.output_file is not None:
-        options.output_file.write_text(text, "utf-8")
+        try:
+            options.output_file.write_text(text, "utf-8")
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise TrainlintError(f"can not write `{options.output_file}`: {reason}") from None
     else:
-        sys.stdout.write(text)
+        out.write(text)
     return 1 if _failing(result, session) and not options.exit_zero else 0
 
 
@@ -79,11 +86,14 @@ def _failing(result: Result, session: Session) -> list[Finding]:
 
 
 def _fixed(options: argparse.Namespace, request: Request, result: Result) -> Result:
-    """Apply fixes until nothing changes; on `--diff` only show what they would change."""
+    """Apply fixes until nothing changes; on `--diff` only show what they would change. Of standard input the fixed
+    text goes to standard output, the report to standard error.
+    """
     from trainlint import fix
 
-    files = {finding.place.file for finding in result.findings if finding.fix is not None}
-    before = {file: fix.read(file) for file in sorted(files)}
+    if request.stdin is not None:
+        return _fixed_input(options, request, result)
+    before = _sources(result)
     if options.diff:
         fixed = fix.apply(before, result.findings, options.unsafe_fixes)
         for file, text in fixed.texts.items():
@@ -96,8 +106,33 @@ def _fixed(options: argparse.Namespace, request: Request, result: Result) -> Res
         for file, text in fixed.texts.items():
             fix.write(file, text)
         result, _ = check(request)
-        files = {finding.place.file for finding in result.findings if finding.fix is not None}
-        before = {file: fix.read(file) for file in sorted(files)}
+        before = _sources(result)
+    return result
+
+
+def _sources(result: Result) -> dict[str, str]:
+    """The text of every file that a fix would change."""
+    from trainlint import fix
+
+    edited = {edit.place.file for finding in result.findings if finding.fix is not None for edit in finding.fix.edits}
+    return {file: fix.read(file) for file in sorted(edited)}
+
+
+def _fixed_input(options: argparse.Namespace, request: Request, result: Result) -> Result:
+    from trainlint import fix
+
+    assert request.stdin is not None
+    name, data = request.stdin
+    before = text = data.decode("utf-8", "surrogateescape")
+    for _ in range(1 if options.diff else ROUNDS):
+        fixed = fix.apply({name: text}, result.findings, options.unsafe_fixes).texts
+        if name not in fixed:
+            break
+        text = fixed[name]
+        if not options.diff:
+            request = replace(request, stdin=(name, text.encode("utf-8", "surrogateescape")))
+            result, _ = check(request)
+    sys.stdout.write(fix.diff(name, before, text) if options.diff else text)
     return result
 
 

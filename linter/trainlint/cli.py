@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from trainlint.errors import TrainlintError
@@ -19,7 +19,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not arguments or (arguments[0] not in COMMANDS and arguments[0] not in ("-h", "--help", "--version")):
         arguments.insert(0, "check")
     try:
-        options = _parser().parse_args(arguments)
+        options = _parsed(arguments)
         code: int = options.run(options)
         sys.stdout.flush()
     except TrainlintError as error:
@@ -28,10 +28,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except KeyboardInterrupt:
+        return 130
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parsed(arguments: list[str]) -> argparse.Namespace:
+    """The options; paths may stand before, behind and between flags."""
+    parser, commands = _parser()
+    if arguments[0] in ("check", "estimate"):
+        return commands[arguments[0]].parse_intermixed_args(arguments[1:])
+    return parser.parse_args(arguments)
+
+
+def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
     parser = argparse.ArgumentParser(prog="trainlint", description="Lint machine-learning training configs.")
     parser.add_argument("--version", action="version", version=f"trainlint {_version()}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -80,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     init = commands.add_parser("init", help="write a commented trainlint.toml after looking at the tree")
     init.add_argument("folder", nargs="?", type=Path, default=Path())
     init.set_defaults(run=_init)
-    return parser
+    return parser, commands.choices
 
 
 def _paths(parser: argparse.ArgumentParser) -> None:
@@ -112,6 +122,10 @@ def _asked(options: argparse.Namespace) -> dict[str, object]:
         if not name or not count.isdigit():
             name, count = options.device, ""
         given["device"] = Value(name, "written", "--device", raw=name)
+        if count == "0":
+            raise TrainlintError(f"--device `{options.device}` counts no device")
+        if not options.device_memory and name.lower() != "cpu":
+            _known_device(name)
         if count:
             given["devices"] = Value(int(count), "written", "--device", raw=count)
     for flag in ("device_memory", "host_memory"):
@@ -119,12 +133,21 @@ def _asked(options: argparse.Namespace) -> dict[str, object]:
         if text:
             try:
                 size = int(parse(text, "byte"))
+                if size <= 0:
+                    raise UnitError("a memory is more than nothing")
             except UnitError as error:
                 raise TrainlintError(f"--{flag.replace('_', '-')}: {error}") from None
             given[flag] = Value(size, "written", f"--{flag.replace('_', '-')}", raw=text, unit="byte")
     if options.profile:
         given["profile"] = options.profile
     return given
+
+
+def _known_device(name: str) -> None:
+    from trainlint.settings import unknown_device
+
+    if wrong := unknown_device(name):
+        raise TrainlintError(f"--device: {wrong}; with --device-memory any name will do")
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -135,6 +158,8 @@ def _check(options: argparse.Namespace) -> int:
         words = getattr(options, name)
         if words:
             given[name] = tuple(word.strip() for text in words for word in text.split(",") if word.strip())
+            if name == "select" and not given[name]:
+                raise TrainlintError("--select names no rule")
     if options.severity:
         given["severity"] = dict(_levels(options.severity))
     if options.fail_on:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from trainlint import plugins, suppress
 from trainlint.discover import discover
-from trainlint.documents import Document, Place, from_text, read, syntax_of
+from trainlint.documents import Document, Place, from_bytes, read, syntax_of
 from trainlint.errors import TrainlintError
 from trainlint.formats import Format, Fragment
 from trainlint.formats.registry import built_in, recognise
@@ -18,7 +19,7 @@ from trainlint.resolve import Resolved, resolve
 from trainlint.resolve.versions import versions_at
 from trainlint.result import CheckedFile, CheckedRun, NotJudged, Result
 from trainlint.rule import FileView, Finding, Found, Note, Rule, RunView, Severity, place_of
-from trainlint.rulebook import collect, loose, selected
+from trainlint.rulebook import collect, enabled, loose, unknown
 from trainlint.run import TrainingRun
 from trainlint.settings import Settings, nearest
 from trainlint.settings import load as load_settings
@@ -48,6 +49,7 @@ class Toolbox:
             for rule in loose(folder):
                 if rule.name in names:
                     raise TrainlintError(f"the rule `{rule.name}` exists already", Place(rule.source))
+                names.add(rule.name)
                 own.append(rule)
         return (*found, *own)
 
@@ -70,7 +72,7 @@ class Request:
     asked: Settings = field(default_factory=Settings)
     config: Path | None = None
     suppressions: bool = True
-    stdin: tuple[str, str] | None = None
+    stdin: tuple[str, bytes] | None = None
 
 
 @dataclass(slots=True)
@@ -88,7 +90,7 @@ class Session:
     def settings_at(self, path: Path) -> Settings:
         """The settings for one file, the command line's words on top."""
         found = self.settings if self.request.config else nearest(path.resolve().parent)
-        return found.at(path).over(self.request.asked)
+        return found.at(path).told(self.request.asked)
 
     def opened(self, path: Path) -> list[Fragment]:
         """The fragments of a file that a config names and nobody asked to lint."""
@@ -104,9 +106,9 @@ class Session:
 def open_session(request: Request) -> Session:
     """Read, recognise and resolve everything under the paths of a request."""
     start = Path(request.paths[0]) if request.paths else Path()
-    folder = start if start.is_dir() else start.parent
+    folder = start if os.path.isdir(start) else start.parent
     settings = (load_settings(request.config) or Settings()) if request.config else nearest(folder.resolve())
-    settings = settings.over(request.asked)
+    settings = settings.told(request.asked)
     toolbox = Toolbox(settings.rule_paths)
     found = discover(request.paths, settings.exclude, settings.root) if request.stdin is None else None
     documents = {}
@@ -117,8 +119,8 @@ def open_session(request: Request) -> Session:
             documents[document.file] = document
     elif request.stdin is not None:
         name, text = request.stdin
-        documents[name] = from_text(name, text, syntax_of(name) or "yaml")
-    explicit = frozenset(path for path in request.paths if Path(path).is_file())
+        documents[name] = from_bytes(name, text, syntax_of(name) or "yaml")
+    explicit = frozenset(Path(os.path.normpath(path)).as_posix() for path in request.paths if not os.path.isdir(path))
     session = Session(request, toolbox, settings, explicit, documents)
     for document in documents.values():
         for _, fragment in recognise(document, toolbox.formats):
@@ -142,6 +144,7 @@ def check(request: Request) -> tuple[Result, Session]:
         findings,
         session.documents.values(),
         session.toolbox.rules,
+        judged.judged(not_judged),
         enabled=request.suppressions,
     )
     findings += [
@@ -171,20 +174,43 @@ class _Judge:
         self.by_target: dict[str, list[Rule]] = {"run": [], "file": [], "text": []}
         for rule in session.toolbox.rules:
             self.by_target[rule.on].append(rule)
+        self.families = {name: name.partition("-")[0] for name in suppress.OWN}
+        self.families.update((rule.name, rule.family) for rule in session.toolbox.rules)
         self.settings: dict[str, Settings] = {}
+        self.checked: set[Place] = set()
+        self.check(session.settings)
+        for word in (*session.request.asked.select, *session.request.asked.ignore, *session.request.asked.severity):
+            if wrong := unknown(word, self.families):
+                raise TrainlintError(wrong)
 
     def settings_for(self, file: str) -> Settings:
         found = self.settings.get(file)
         if found is None:
             found = self.settings[file] = self.session.settings_at(Path(file))
+            self.check(found)
         return found
+
+    def check(self, settings: Settings) -> None:
+        """Refuse settings that name rules which nobody has."""
+        for selector, place in settings.selectors:
+            if place not in self.checked:
+                self.checked.add(place)
+                wrong = unknown(selector, self.families)
+                if wrong:
+                    raise TrainlintError(wrong, place)
+
+    def judged(self, not_judged: Iterable[NotJudged]) -> Callable[[str, str], bool]:
+        """Whether a rule was asked about all of a file."""
+        files = {resolved.run.root: resolved.run.files for resolved in self.session.runs}
+        skipped = {(one.rule, file) for one in not_judged for file in files[one.root]}
+        return lambda rule, file: (
+            (rule, file) not in skipped
+            and self.selected(rule, self.families.get(rule, rule.partition("-")[0]), Place(file))
+        )
 
     def selected(self, name: str, family: str, place: Place) -> bool:
         settings = self.settings_for(place.file)
-        return selected(name, family, settings.select) and not selected(name, family, settings.ignore)
-
-    def selects(self, finding: Finding) -> bool:
-        return self.selected(finding.rule, finding.rule.partition("-")[0], finding.place)
+        return enabled(name, family, settings.select, settings.ignore)
 
     def levelled(self, finding: Finding) -> Finding:
         level = self.settings_for(finding.place.file).severity
@@ -207,7 +233,7 @@ class _Judge:
     def files(self) -> Iterator[Finding]:
         for fragment in self.session.fragments:
             view = FileView(
-                fragment, versions_at(Path(fragment.file).parent) | self.settings_for(fragment.file).versions
+                fragment, {**versions_at(Path(fragment.file).parent), **self.settings_for(fragment.file).versions}
             )
             for rule in self.by_target["file"]:
                 if not rule.formats or fragment.format in rule.formats:
@@ -222,6 +248,8 @@ class _Judge:
                 if rule.formats and run.root_format not in rule.formats:
                     continue
                 if rule.profiles and profile not in rule.profiles:
+                    continue
+                if not any(self.selected(rule.name, rule.family, Place(file)) for file in run.files):
                     continue
                 missing = tuple(path for path in rule.needs if path != "memory" and run.get(path) is None)
                 if not missing and "memory" in rule.needs and view.memory is None:

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from trainlint.declarative import load
 from trainlint.documents import Place, read
 from trainlint.rule import NAME, Rule, RuleError, RuleSpec
+from trainlint.run import path_info
 
 ENDING = ".rule.yaml"
 
@@ -47,6 +48,9 @@ def loose(folder: Path) -> Iterator[Rule]:
 def _rule(path: Path, name: str, family: str, spec: RuleSpec) -> Rule:
     if not NAME.fullmatch(name) or not name.startswith(family + "-"):
         raise RuleError(f"a rule is named `{family}-<mistake>`, not `{name}`", Place(str(path)))
+    for need in spec.needs:
+        if need != "memory" and path_info(need) is None:
+            raise RuleError(f"`needs` names `{need}`, which no run has", Place(str(path)))
     page = path.with_name(name + ".md")
     return Rule(
         name=name,
@@ -69,7 +73,13 @@ def _python(path: Path) -> RuleSpec:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as error:
+        line, column = error.lineno or 1, error.offset or 1
+        raise RuleError(error.msg, Place(str(path), line, column, line, column + 1)) from None
+    except ImportError as error:
+        raise RuleError(str(error), Place(str(path))) from None
     rules = [value for value in vars(module).values() if isinstance(value, RuleSpec)]
     if len(rules) != 1:
         raise RuleError(f"a rule's module has one function under `@rule`, here are {len(rules)}", Place(str(path)))
@@ -78,6 +88,32 @@ def _python(path: Path) -> RuleSpec:
 
 def selected(name: str, family: str, selectors: Iterable[str]) -> bool:
     """Whether one of the selectors names the rule: its name, its family, or a glob (`memory-*`, `ALL`)."""
-    return any(
-        selector in (name, family, "ALL") or ("*" in selector and fnmatchcase(name, selector)) for selector in selectors
-    )
+    return any(_closeness(name, family, selector) for selector in selectors)
+
+
+def enabled(name: str, family: str, select: Iterable[str], ignore: Iterable[str]) -> bool:
+    """Whether a rule is asked for: where both lists name it the closer one counts, name over glob over family."""
+    wanted = max((_closeness(name, family, selector) for selector in select), default=0)
+    return wanted > 0 and wanted > max((_closeness(name, family, selector) for selector in ignore), default=0)
+
+
+def unknown(selector: str, rules: Mapping[str, str]) -> str:
+    """What is wrong with a selector, empty if it names something. `rules`: the family of every rule by name."""
+    if any(_closeness(name, family, selector) for name, family in rules.items()):
+        return ""
+    from difflib import get_close_matches
+
+    close = get_close_matches(selector, (*rules, *sorted({*rules.values()})), 1)
+    hint = f", did you mean `{close[0]}`" if close else ""
+    return f"no rule or family {'matches' if '*' in selector else 'is named'} `{selector}`{hint}"
+
+
+def _closeness(name: str, family: str, selector: str) -> int:
+    """How closely a selector names a rule, 0: not at all."""
+    if selector == name:
+        return 4
+    if selector == family:
+        return 2
+    if selector == "ALL":
+        return 1
+    return 3 if "*" in selector and fnmatchcase(name, selector) else 0

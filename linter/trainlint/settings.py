@@ -6,14 +6,15 @@ The words are those of the run's vocabulary in kebab case; quantities carry thei
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping as AnyMapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, cast
 
-from trainlint.documents import Mapping, Node, Place, Scalar, Sequence, read
+from trainlint.documents import Entry, Mapping, Node, Place, Scalar, Sequence, read
 from trainlint.errors import TrainlintError
 from trainlint.rule import SEVERITIES, Severity
 from trainlint.run import Value
@@ -21,11 +22,21 @@ from trainlint.run import Value
 Profile = Literal["default", "strict", "teaching"]
 PROFILES: tuple[Profile, ...] = ("default", "strict", "teaching")
 FILE = "trainlint.toml"
+NAMES = (
+    "device", "devices", "device-memory", "host-memory", "profile", "versions", "data", "select", "ignore", "severity",
+    "fail-on", "rule-paths", "exclude", "overrides",
+)  # fmt: skip
+"""What a settings file may say."""
+PERCENTILES = ("p50", "p90", "p95", "max")
+"""Lengths of samples that a run's vocabulary has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a project says about its runs and about the linter. Values of runs keep the place they were read from."""
+    """What a project says about its runs and about the linter. Values of runs keep the place they were read from.
+
+    `selectors` are the names of rules that are written anywhere in the file, to be checked once the rules are known.
+    """
 
     device: Value[str] | None = None
     devices: Value[int] | None = None
@@ -40,6 +51,7 @@ class Settings:
     severity: AnyMapping[str, Severity] = field(default_factory=dict)
     fail_on: Severity = "warning"
     rule_paths: tuple[Path, ...] = ()
+    selectors: tuple[tuple[str, Place], ...] = ()
     exclude: tuple[str, ...] = ()
     overrides: tuple[tuple[tuple[str, ...], Settings], ...] = ()
     given: frozenset[str] = frozenset()
@@ -47,8 +59,25 @@ class Settings:
     file: str = ""
 
     def over(self, other: Settings) -> Settings:
-        """These settings, with all that `other` gives in place of their own."""
-        return replace(self, **{name: getattr(other, name) for name in other.given}, given=self.given | other.given)
+        """These settings, with all that `other` gives in place of their own; tables are joined entry by entry.
+
+        A device that `other` names is another one: the memory stated for the old one goes.
+        """
+        given = {name: getattr(other, name) for name in other.given}
+        for name in given.keys() & {"severity", "versions", "tokens"}:
+            given[name] = {**getattr(self, name), **given[name]}
+        if "device" in given:
+            given.setdefault("device_memory", None)
+        return replace(self, **given, given=self.given | other.given)
+
+    def told(self, asked: Settings) -> Settings:
+        """These settings under what the command line says: its `--ignore` adds, unless it has a `--select`."""
+        merged = self.over(asked)
+        if "select" in asked.given and "ignore" not in asked.given:
+            return replace(merged, ignore=())
+        if "ignore" in asked.given and "select" not in asked.given:
+            return replace(merged, ignore=(*self.ignore, *asked.ignore))
+        return merged
 
     def at(self, path: Path) -> Settings:
         """The settings for one file: the overrides whose globs name it, applied in order."""
@@ -65,7 +94,7 @@ class Settings:
 
 
 def matches(relative: str, glob: str) -> bool:
-    """Whether a path relative to the settings file is named by a glob; `**` crosses folders, a folder names its tree."""
+    """Whether a path relative to the settings file is named by a glob; `**` crosses folders, a folder its tree."""
     glob = glob.strip("/")
     return (
         fnmatchcase(relative, glob)
@@ -80,7 +109,7 @@ def nearest(folder: Path) -> Settings:
     """The settings that hold in a folder: the first file found on the way up, else the defaults."""
     for name in (FILE, "pyproject.toml"):
         path = folder / name
-        if path.is_file():
+        if os.path.isfile(path):
             found = load(path, required=name == FILE)
             if found is not None:
                 return found
@@ -116,6 +145,7 @@ class _Reader:
 
     def __init__(self, path: Path) -> None:
         self.folder = path.parent
+        self.selectors: list[tuple[str, Place]] = []
 
     def settings(self, root: Mapping, file: str, nested: bool = False) -> Settings:
         given: dict[str, object] = {}
@@ -126,6 +156,9 @@ class _Reader:
             match name:
                 case "device":
                     given["device"] = self.value(name, node, str)
+                    wrong = "" if "device-memory" in root else unknown_device(self.text(name, node))
+                    if wrong:
+                        raise TrainlintError(f"{wrong}; with `device-memory` any name will do", node.place)
                 case "devices":
                     given["devices"] = self.value(name, node, int)
                 case "device-memory" | "host-memory":
@@ -134,14 +167,19 @@ class _Reader:
                     given["profile"] = self.word(name, node, PROFILES)
                 case "versions":
                     given["versions"] = {
-                        below.name.lower().replace("_", "-"): self.value(f"versions.{below.name}", below.value, str)
+                        below.name.lower().replace("_", "-"): self.version(f"versions.{below.name}", below.value)
                         for below in self.table(name, node).entries
                     }
                 case "data":
                     given.update(self.data(self.table(name, node)))
-                case "select" | "ignore" | "exclude":
+                case "select" | "ignore":
+                    given[name] = self.texts(name, node)
+                    items = node.items if isinstance(node, Sequence) else ()
+                    self.selectors += [(self.text(name, item), item.place) for item in items]
+                case "exclude":
                     given[name] = self.texts(name, node)
                 case "severity":
+                    self.selectors += [(below.name, below.key.place) for below in self.table(name, node).entries]
                     given["severity"] = {
                         below.name: self.word(below.name, below.value, SEVERITIES)
                         for below in self.table(name, node).entries
@@ -155,7 +193,13 @@ class _Reader:
                 case _:
                     raise TrainlintError(f"no setting is named `{name}`{_close(name)}", entry.key.place)
         known = cast(AnyMapping[str, object], given)
-        return Settings(**known, given=frozenset(given), root=self.folder, file=file)  # type: ignore[arg-type]
+        return Settings(
+            **known,  # type: ignore[arg-type]
+            given=frozenset(given),
+            root=self.folder,
+            file=file,
+            selectors=() if nested else tuple(self.selectors),
+        )
 
     def overrides(self, node: Node, file: str) -> tuple[tuple[tuple[str, ...], Settings], ...]:
         if not isinstance(node, Sequence):
@@ -176,24 +220,41 @@ class _Reader:
                 made["rows"] = self.value("data.rows", entry.value, int, "sample")
             elif entry.name == "tokens":
                 made["tokens"] = {
-                    below.name: self.value(f"data.tokens.{below.name}", below.value, int, "token")
+                    self.percentile(below): self.value(f"data.tokens.{below.name}", below.value, int, "token")
                     for below in self.table("tokens", entry.value).entries
                 }
             else:
                 raise TrainlintError(f"`data` has no `{entry.name}`: there are rows, tokens", entry.key.place)
         return made
 
+    def percentile(self, entry: Entry) -> str:
+        if entry.name not in PERCENTILES:
+            raise TrainlintError(f"`tokens` has no `{entry.name}`: there are {', '.join(PERCENTILES)}", entry.key.place)
+        return entry.name
+
     def value(self, name: str, node: Node, kind: type, unit: str = "") -> Value[object]:
-        if isinstance(node, Scalar) and isinstance(node.value, kind) and not isinstance(node.value, bool):
-            return Value(node.value, "written", name, node.place, node.raw, unit, file_format="settings")
-        word = {str: "a text in quotes", int: "a whole number"}[kind]
-        raise TrainlintError(f"`{name}` is {word}", node.place)
+        found = node.value if isinstance(node, Scalar) else None
+        if isinstance(node, Scalar) and type(found) is kind and (kind is str or cast(int, found) > 0):
+            return Value(found, "written", name, node.place, node.raw, unit, file_format="settings")
+        word = {str: "a text in quotes", int: "a whole number above 0"}[kind]
+        raw = f", not `{node.raw}`" if isinstance(node, Scalar) else ""
+        raise TrainlintError(f"`{name}` is {word}{raw}", node.place)
+
+    def version(self, name: str, node: Node) -> Value[object]:
+        from trainlint.facts.versions import parse
+
+        value = self.value(name, node, str)
+        if parse(str(value.value)) is None:
+            raise TrainlintError(f"`{name}` is a version or a range like `>=4.46,<5`, not `{value.value}`", node.place)
+        return value
 
     def bytes(self, name: str, node: Node) -> Value[object]:
         from trainlint.units import UnitError, parse
 
         try:
             size = parse(self.text(name, node), "byte")
+            if size <= 0:
+                raise UnitError("a memory is more than nothing")
         except UnitError as error:
             raise TrainlintError(f"`{name}`: {error}", node.place) from None
         raw = node.raw if isinstance(node, Scalar) else ""
@@ -229,9 +290,18 @@ class _Reader:
         raise TrainlintError(f"`{name}` is a table", node.place)
 
 
+def unknown_device(name: str) -> str:
+    """Why nothing can be said of a device of that name, empty if something can: it must not stay unjudged in silence."""
+    from trainlint.facts import devices
+
+    if name.lower() == "cpu" or devices.match(name) is not None:
+        return ""
+    close = " or ".join(f"`{word}`" for word in devices.nearest(name))
+    return f"no device is named `{name}`" + (f", did you mean {close}" if close else "")
+
+
 def _close(name: str) -> str:
     from difflib import get_close_matches
 
-    names = [item.name.replace("_", "-") for item in fields(Settings)]
-    close = get_close_matches(name, names, 1)
+    close = get_close_matches(name, NAMES, 1)
     return f", did you mean `{close[0]}`" if close else ""
