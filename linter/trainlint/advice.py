@@ -83,12 +83,21 @@ def phase_words(memory: Assessment) -> str:
 
 
 def memory_help(view: RunView, memory: Assessment) -> str:
-    """What to set for the run to fit, with what it then needs; empty where nothing was found that fits."""
-    from trainlint.memory.fit import fitting
+    """What to set for the run to fit, with what it then needs; what is left to do where nothing was found that fits."""
+    from trainlint.memory.fit import fitting, leanest
 
-    changes = fitting(memory, view.run, lambda values: _words(view, values) is not None)
+    def sayable(values: Mapping[str, object]) -> bool:
+        return _words(view, values) is not None
+
+    changes = fitting(memory, view.run, sayable)
     said = [f"{words} (about {gib(change.likely)})" for change in changes if (words := _words(view, change.values))]
-    return f"set {', or '.join(said)}" if said else ""
+    if said:
+        return f"set {', or '.join(said)}"
+    least = leanest(memory, view.run, sayable)
+    words = _words(view, least.values) if least is not None else None
+    if least is None or not words:
+        return "use a larger device, more of them with sharding, or a smaller model"
+    return f"use a larger device, sharding or adapters: with {words} it still needs about {gib(least.likely)}"
 
 
 def _words(view: RunView, values: Mapping[str, object]) -> str | None:
@@ -105,4 +114,4 @@ def _words(view: RunView, values: Mapping[str, object]) -> str | None:
         if words is None:
             return None
         said.append(words)
-    return " and ".join(said)
+    return " and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said)

@@ -64,6 +64,18 @@ def fitting(
     return ()
 
 
+def leanest(memory: Assessment, run: TrainingRun, sayable: Callable[[Values], bool]) -> Change | None:
+    """Everything at once that trains the same parameters; None where there is nothing to change."""
+    together: dict[str, object] = {}
+    for step in (*[step for step in _smaller_batches(run) if sayable(step)][-1:], *_steps(run)):
+        if sayable(step):
+            together |= step
+    variant = memory.variant(together) if together else None
+    if variant is None:
+        return None
+    return Change(together, variant.device_use.likely, variant.device_use.high)
+
+
 @dataclass(frozen=True, slots=True)
 class _Search:
     memory: Assessment
@@ -108,7 +120,8 @@ def _steps(run: TrainingRun) -> Iterator[Values]:
         yield {"checkpointing.kind": "full"}
     if _word(run.kernels) in ("", "none"):
         yield {"kernels": "liger"}
-    if _word(run.method) in ("full", "freeze") and _word(run.optimizer.name) in ADAM:
+    names = [value.value for value in run.possible.get("optimizer.name", ())] or [_word(run.optimizer.name)]
+    if _word(run.method) in ("full", "freeze") and all(name in ADAM for name in names):
         yield {"optimizer.name": "adamw_bnb_8bit"}
     length, longest = known(run.length.max), run.data.tokens.get("max")
     if length is not None and longest is not None and not known(run.data.estimated, False):
