@@ -11,6 +11,7 @@ from trainlint.formats import trainer_precision as precision
 from trainlint.formats.bundled import shipped_deepspeed
 from trainlint.formats.format import Draft
 from trainlint.formats.fragment import Fragment
+from trainlint.formats.peft import adapter_dtype
 from trainlint.formats.reading import truth
 from trainlint.formats.release import by_release
 from trainlint.formats.sharding import deepspeed_auto, fsdp_defaults, trainer_fsdp_kind
@@ -97,6 +98,12 @@ def _second_layout(draft: Draft) -> None:
     draft.default("batch.micro", 1, NAME, "sample")
     if draft.get("method") == "full":
         draft.derive("precision.weights", "float32", "LLaMA-Factory v1 trains float32 weights")
+    else:
+        note = "LLaMA-Factory v1 loads in the checkpoint's dtype"
+        draft.either("precision.weights", *precision.checkpoint_dtype(draft, note), origin="derived")
+        adapter_dtype(draft)
+    if draft.get("batch.effective") is None:
+        draft.default("batch.accumulation", 1, "LLaMA-Factory v1 without `global_batch_size`")
     if draft.get("sharding.kind") == "fsdp2":
         draft.default("precision.compute", "bfloat16", "LLaMA-Factory v1 computes in bfloat16 under FSDP2")
         draft.default("precision.autocast", False, "FSDP2's mixed precision policy casts the shards")
