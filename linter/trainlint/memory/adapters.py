@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 def linear(walk: Walk, x: Storage, name: str, width: int, out: int, bias: int = 0) -> Storage:
     """`x @ W.T + b`, where W may be quantized and may carry an adapter.
 
-    A plain base: the input is copied to the adapter's dtype, the sum cast back. A quantized one: its result is cloned
-    (4 bit), and inputs are cast only where autocast does not. One function, so that each local dies where peft's does.
+    A plain base: the input is copied to the adapter's dtype, the sum cast back; an int8 base is counted so too. A 4-bit
+    one: its result is cloned, and inputs are cast only where autocast does not. One function, so that each local dies
+    where peft's does.
     """
     setup, tape = walk.setup, walk.tape
     quantized = walk.quantizes(name)
@@ -36,22 +37,23 @@ def linear(walk: Walk, x: Storage, name: str, width: int, out: int, bias: int = 
     rank, dtype = setup.adapter_rank, result.dtype
     down = walk.parameter(name + ".lora_A", "adapter", (rank, width)).tensor
     up = walk.parameter(name + ".lora_B", "adapter", (out, rank)).tensor
-    if quantized and setup.quantization_bits != 8:
+    packed = quantized and setup.quantization_bits != 8
+    if packed:
         result = copy(tape, result)
-    if not quantized or tape.autocast is None:
+    if not packed or tape.autocast is None:
         x = tape.cast(x, down.dtype)
     if setup.adapter_kind == "dora":
         result = dora(walk, x, result, name, weight, offset, width, out)
-        return result if quantized else tape.cast(result, dtype)
+        return result if packed else tape.cast(result, dtype)
     delta = dropout(tape, x, setup.adapter_dropout if walk.training else 0.0)
     delta = matmul(tape, delta, down, None, width, rank)
     delta = matmul(tape, delta, up, None, rank, out)
     delta = scale(tape, delta)
-    if quantized and tape.autocast is None:
+    if packed and tape.autocast is None:
         delta = tape.cast(delta, dtype)
     result = add(tape, result, delta)
     del delta
-    return result if quantized else tape.cast(result, dtype)
+    return result if packed else tape.cast(result, dtype)
 
 
 def dora(

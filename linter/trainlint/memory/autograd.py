@@ -337,9 +337,17 @@ class Tape:
     def checkpoint(self, run: Callable[[Storage], Storage], value: Storage) -> Storage:
         """`torch.utils.checkpoint(run, value, use_reentrant=False)`: keeps the input, runs again in the backward."""
         frame = Frame([value])
+        if self.offload and value.elements * SIZES[value.dtype] >= 1024:  # the input goes to the host as well
+            frame.inputs = []
+        elements, dtype, node = value.elements, value.dtype, value.node
 
         def again() -> None:
-            run(frame.inputs[0])
+            if frame.inputs:
+                run(frame.inputs[0])
+                return
+            back = Tensor(self.memory, elements, dtype)
+            back.node = node
+            run(back)
 
         frame.again = again
         outer, self.frame = self.frame, frame
