@@ -95,9 +95,15 @@ def memory_help(view: RunView, memory: Assessment) -> str:
         return f"set {', or '.join(said)}"
     least = leanest(memory, view.run, sayable)
     words = _words(view, least.values) if least is not None else None
+    others = "a larger device, more of them with sharding, " + ("adapters" if _full(view) else "a smaller model")
+    head, _, tail = others.rpartition(", ")
     if least is None or not words:
-        return "use a larger device, more of them with sharding, or a smaller model"
-    return f"use a larger device, sharding or adapters: with {words} it still needs about {gib(least.likely)}"
+        return f"use {head} or {tail}"
+    return f"use {head} or {tail}: with {words} it still needs about {gib(least.likely)}"
+
+
+def _full(view: RunView) -> bool:
+    return view.run.method is None or view.run.method.value == "full"
 
 
 def _words(view: RunView, values: Mapping[str, object]) -> str | None:

@@ -60,15 +60,20 @@ class Template:
             case Value(), "note":
                 return spot.note
             case Value(), _:
-                return spot.raw if spot.written and spot.raw else written(spot.value)
+                return _bare(spot.raw) if spot.written and spot.raw else written(spot.value)
             case Entry(), "key":
                 return operand.name
             case Entry(value=Scalar(raw=raw)), _:
-                return raw
+                return _bare(raw)
             case Entry(), _:
                 return written(plain(spot.value))
             case _:
                 return operand.name
+
+
+def _bare(raw: str) -> str:
+    """A scalar's text without the quotes around it."""
+    return raw[1:-1] if len(raw) > 1 and raw[0] == raw[-1] and raw[0] in "\"'" else raw
 
 
 def _split(name: str, at: Operand, operands: dict[str, Operand]) -> tuple[Operand, str]:
