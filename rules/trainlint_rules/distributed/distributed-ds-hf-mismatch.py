@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from trainlint.api import Entry, Found, Fragment, RunView, Scalar, Value, rule, written
+from trainlint.api import Entry, Found, Fragment, RunView, Scalar, Value, rule, set_value, written
 
 PAIRS = {
     "train_micro_batch_size_per_gpu": "batch.micro",
@@ -41,12 +41,14 @@ def check(view: RunView) -> Iterator[Found]:
             continue
         if key == "scheduler.params.warmup_num_steps" and not value.value and "schedule.warmup_ratio" in trainer:
             continue  # the steps come from the ratio
-        theirs = f"`{value.key}: {written(value.value)}`" if value.key else value.note
+        theirs = f"`{value.key}: {value.raw or written(value.value)}`" if value.key else value.note
+        own_file = view.fragment("deepspeed") is not None
         yield Found(
             at=entry,
             message=f"`{key}: {entry.value.raw if isinstance(entry.value, Scalar) else mine}` is not {theirs}",
-            help=f'write `"{entry.name}": "auto"`' if view.fragment("deepspeed") else f"make `{entry.name}` equal",
+            help=f'write `"{entry.name}": "auto"`' if own_file else f"make `{entry.name}` equal",
             notes=[(value, "the trainer's value")],
+            fix=set_value(entry.value, '"auto"') if own_file else None,
         )
 
 

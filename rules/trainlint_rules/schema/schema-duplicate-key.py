@@ -38,9 +38,9 @@ def _found(view: FileView, entry: Entry, last: Entry) -> Found:
         at=entry.key,
         message=f"{written} stands again on line {last.key.place.line}: {what}",
         help="keep one of them",
-        notes=[(last.key, "the one that counts")],
+        notes=[(last.key, "again" if refused else "the one that counts")],
         fix=remove_line(view.document, entry, "safe" if same else "unsafe"),
-        severity="error" if refused or not same else "warning",
+        severity="error" if refused else "warning",
     )
 
 

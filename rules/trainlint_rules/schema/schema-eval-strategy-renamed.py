@@ -8,7 +8,7 @@ OLD, NEW = "evaluation_strategy", "eval_strategy"
 FORMATS = ("hf-trainer", "trl", "llamafactory", "ms-swift", "python-script", "shell-launcher")
 
 
-@rule(severity="error", needs=("evaluation.strategy",), formats=FORMATS)
+@rule(severity="error", needs=("evaluation.strategy",), formats=FORMATS, outranks=("schema-unknown-key",))
 def check(view: RunView) -> Iterator[Found]:
     value = view.run.evaluation.strategy
     name = value.key.rpartition(".")[2].lstrip("-") if value is not None and value.written else ""
@@ -22,13 +22,14 @@ def check(view: RunView) -> Iterator[Found]:
     entry = next((found for fragment in view.fragments if (found := fragment.entry(value.key))), None)
     notes = [(pin, "the version")]
     fix = rename_key(entry, other) if entry is not None else None
+    at = value if entry is None else entry.key
     if installed is not None and key.known_in(installed) is False:
         message = f"`{name}` is not in {release}: it is `{NEW}` from 4.41 on, and `{OLD}` is gone from {_gone()} on"
-        yield Found(at=value, message=message, help=f"write `{other}`", notes=notes, fix=fix)
+        yield Found(at=at, message=message, help=f"write `{other}`", notes=notes, fix=fix)
     elif name == OLD and (installed is None or key.deprecated(installed) is not False):
         message = f"`{OLD}` is `{NEW}` since transformers 4.41, and gone from {_gone()} on"
         safe = fix if installed is not None and key.deprecated(installed) else None
-        yield Found(at=value, message=message, help=f"write `{NEW}`", notes=notes, fix=safe, severity="info")
+        yield Found(at=at, message=message, help=f"write `{NEW}`", notes=notes, fix=safe, severity="info")
 
 
 def _gone() -> str:

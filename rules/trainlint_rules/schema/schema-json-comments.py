@@ -23,7 +23,7 @@ def check(view: RunView) -> Iterator[Found]:
                     at=problem.place,
                     message=f"{problem.message}: `json.load` reads this file and refuses it",
                     help="remove it",
-                    fix=_removed(problem),
+                    fix=_removed(fragment, problem),
                 )
 
 
@@ -33,5 +33,13 @@ def _through_transformers(view: RunView, fragment: Fragment) -> bool:
     return said or '"auto"' in fragment.document.text
 
 
-def _removed(problem: Problem) -> Fix:
-    return Fix((Edit(problem.place, ""),), "safe", "remove it")
+def _removed(fragment: Fragment, problem: Problem) -> Fix:
+    """Take it out, with its line where it stands alone, or with the spaces before it."""
+    place = problem.place
+    first, last = fragment.document.line(place.line), fragment.document.line(place.end_line)
+    before, behind = first[: place.column - 1], last[place.end_column - 1 :]
+    if not before.strip() and not behind.strip():
+        place = place._replace(column=1, end_line=place.end_line + 1, end_column=1)
+    elif not behind.strip():
+        place = place._replace(column=len(before.rstrip()) + 1)
+    return Fix((Edit(place, ""),), "safe", "remove it")
