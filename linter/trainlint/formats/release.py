@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from trainlint.facts import history
 from trainlint.facts.versions import VersionRange, parse, version
 from trainlint.formats.format import Draft
 from trainlint.run import Value
@@ -37,6 +38,21 @@ def release(versions: Mapping[str, Value[str]], package: str) -> Release:
     """What is known of the release of `package`."""
     value = versions.get(package)
     return Release(parse(value.value)) if value is not None and isinstance(value.value, str) else Release()
+
+
+def companion(draft: Draft, framework: str, package: str = "transformers") -> None:
+    """Note which releases of `package` the installed framework asks for, where nothing says which is installed.
+
+    `framework` is known by its own release; the pins are those of its published packages.
+    """
+    known = draft.versions.get(framework)
+    wanted = parse(known.value) if known is not None else None
+    if package in draft.versions or wanted is None:
+        return
+    asked = history.framework(framework).companion(package, wanted)
+    if asked is not None:
+        note = f"{framework} {wanted.text} asks for it"
+        draft.versions = {**draft.versions, package: Value(asked.text, "derived", note=note)}
 
 
 def by_release(draft: Draft, path: str, package: str, *steps: tuple[str, object], unit: str = "") -> None:

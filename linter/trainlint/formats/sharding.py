@@ -9,7 +9,7 @@ from __future__ import annotations
 from trainlint.documents import Mapping, Node, Scalar
 from trainlint.formats.format import Draft
 from trainlint.formats.fragment import Fragment, say
-from trainlint.formats.release import by_release
+from trainlint.formats.release import by_release, release
 from trainlint.formats.trainer_precision import engine
 from trainlint.run import Value
 
@@ -64,7 +64,8 @@ def fsdp_defaults(draft: Draft) -> None:
     else:
         kept = draft.get("sharding.strategy") in ("SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD_ZERO2")
         draft.derive("sharding.reshard_after_forward", not kept, "the sharding strategy")
-        by_release(draft, "sharding.use_orig_params", "accelerate", ("", False), ("0.27", True))
+        new = release(draft.versions, "accelerate").since("0.27") is not False
+        draft.default("sharding.use_orig_params", new, "accelerate >=0.27" if new else "accelerate <0.27")
     if draft.get("method") in ("lora", "qlora") and draft.get("sharding.wrap") in (None, "block"):
         draft.values["sharding.wrap"] = Value(
             "peft", "derived", note="the Trainer makes adapters units of their own", file_format=""

@@ -201,5 +201,8 @@ def reentrant(draft: Draft) -> None:
 
 
 def attention(draft: Draft) -> None:
-    """`attention` where it is not written: eager before transformers 4.36, SDPA since."""
-    by_release(draft, "attention", "transformers", ("", "eager"), ("4.36", "sdpa"))
+    """`attention` where it is not written: SDPA, and eager where transformers is known to be before 4.36."""
+    if release(draft.versions, "transformers").since("4.36") is False:
+        draft.default("attention", "eager", "transformers <4.36")
+    else:
+        draft.default("attention", "sdpa", "transformers >=4.36")

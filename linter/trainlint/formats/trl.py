@@ -8,6 +8,7 @@ from trainlint.formats import trainer_arguments as arguments
 from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment
 from trainlint.formats.reading import read_marked
+from trainlint.formats.release import companion
 
 NAME = "trl"
 OWN = frozenset(
@@ -64,6 +65,7 @@ def complete(draft: Draft) -> None:
     if fragment.facts.get("own_loop"):
         _own_loop(draft, fragment)
         return
+    companion(draft, NAME)
     trl_defaults.complete(draft, fragment)
     arguments.complete(draft, fragment)
 

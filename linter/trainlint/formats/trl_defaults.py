@@ -146,6 +146,11 @@ def _loss(draft: Draft, fragment: Fragment, goal: object) -> None:
     """How the logits become a loss: full, in chunks, or inside the output head."""
     if draft.get("kernels") == "liger":
         draft.derive("loss", "liger", "`use_liger_kernel`")
+    elif goal is None:
+        since = release(draft.versions, "trl").since
+        if since("1.7") is not False:  # open which trainer: some of them never build the logits
+            fused = "trl-chunked" if since("1.15") is False else "trl-fused"
+            draft.either("loss", (fused, "SFT by a new trl"), ("full", "another trainer"), origin="derived")
     elif goal == "sft":
         word = fragment.written("loss_type")
         if word in ("nll", "dft"):
