@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from trainlint import fields
+from trainlint import comparisons, fields
 from trainlint.documents import Entry, Mapping, Node, Place, Scalar, plain
 from trainlint.formats import Fragment
 from trainlint.rule import RuleError, Target
 from trainlint.run import PathInfo, Value, path_info
-from trainlint.units import UnitError, parse
-
-_UNIT = re.compile(r"\s*[\d._]+(?:[eE][+-]?\d+)?\s*[A-Za-z]+\s*")
 
 
 @dataclass(slots=True)
@@ -58,7 +54,7 @@ class Operand:
         """The plain value there, None where nothing is known."""
         match self.spot(view):
             case Value(value=value):
-                return value
+                return list(value) if isinstance(value, tuple) else value
             case Entry(value=Scalar(value=value)):
                 return value
             case Entry(value=node):
@@ -80,65 +76,9 @@ class Choice(Operand):
         return next(placed, known[0] if known else None)
 
 
-Test = Callable[[View], bool]
-Comparison = Callable[[object, object], bool]
+Test = Callable[[View], bool | None]
+"""Whether something holds; None where a path is unknown. A key that is not written is known not to be."""
 
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or value is None:
-        return None
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return None
-
-
-def _order(compare: Callable[[float, float], bool]) -> Comparison:
-    def ordered(left: object, right: object) -> bool:
-        first, second = _number(left), _number(right)
-        return first is not None and second is not None and compare(first, second)
-
-    return ordered
-
-
-def _same(left: object, right: object) -> bool:
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    return left == right
-
-
-def _version(left: object, right: object) -> bool:
-    """Whether every version that `left` (a pin or a range) allows is in the range `right`."""
-    from trainlint.facts.versions import contains, parse
-
-    allowed, wanted = parse(str(left)), parse(str(right))
-    if allowed is None or wanted is None:
-        return False
-    if allowed.pinned is not None:
-        return contains(str(right), str(allowed.pinned))
-    lowest, highest = allowed.lowest, allowed.highest
-    for operator, bound in wanted.clauses:
-        if operator in (">=", ">") and (lowest is None or lowest < bound):
-            return False
-        if operator in ("<", "<=") and (highest is None or highest > bound):
-            return False
-        if operator in ("==", "!="):
-            return False
-    return True
-
-
-OPERATORS: dict[str, Comparison] = {
-    "is": _same,
-    "is-not": lambda left, right: not _same(left, right),
-    "in": lambda left, right: isinstance(right, list) and any(_same(left, item) for item in right),
-    "not-in": lambda left, right: isinstance(right, list) and not any(_same(left, item) for item in right),
-    "above": _order(lambda left, right: left > right),
-    "at-least": _order(lambda left, right: left >= right),
-    "below": _order(lambda left, right: left < right),
-    "at-most": _order(lambda left, right: left <= right),
-    "matches": lambda left, right: isinstance(left, str) and re.fullmatch(str(right), left) is not None,
-    "version": _version,
-}
 STATES = ("known", "written")
 
 
@@ -151,23 +91,26 @@ class Compiler:
         self.operands: dict[str, Operand] = {}
         self.needs: list[str] = []
 
-    def condition(self, node: Node, positive: bool = True) -> Test:
-        """The test that a condition stands for."""
+    def condition(self, node: Node, positive: bool = True, negated: bool = False) -> Test:
+        """The test of a condition. `positive`: nothing holds where one of its paths is unknown."""
         mapping = fields.mapping(node, "a condition")
         names = mapping.names()
-        for word, gather in (("all", all), ("any", any)):
+        for word in ("all", "any"):
             if word in names:
                 fields.only(mapping, (word,))
-                tests = [self.condition(item, positive and word == "all") for item in fields.items(mapping, word)]
-                return partial(_gathered, gather, tests)
+                every = positive and word == ("any" if negated else "all")
+                tests = [self.condition(item, every, negated) for item in fields.items(mapping, word)]
+                return partial(_gathered, word == "any", tests)
         if "not" in names:
             fields.only(mapping, ("not",))
-            inner = self.condition(fields.get(mapping, "not"), False)
-            return lambda view: not inner(view)
+            inner = self.condition(fields.get(mapping, "not"), positive, not negated)
+            return partial(_negated, inner)
         return self.comparison(mapping, positive)
 
     def operand(self, mapping: Mapping) -> Operand:
         """The path or key that a mapping names."""
+        if "path" in mapping and "key" in mapping:
+            raise RuleError("a condition has one of `path` and `key`", mapping.place)
         for word in ("path", "key"):
             node = mapping.get(word)
             if node is not None:
@@ -191,66 +134,67 @@ class Compiler:
             if entry.name in ("path", "key"):
                 continue
             if entry.name in STATES:
+                if not isinstance(plain(entry.value), bool):
+                    raise RuleError(f"`{entry.name}` is true or false", entry.value.place)
                 tests.append(_state(operand, entry.name, plain(entry.value) is True))
                 if positive and entry.name == "known" and plain(entry.value) is True:
                     self._need(operand)
                 continue
-            compare = OPERATORS.get(entry.name)
+            compare = comparisons.OPERATORS.get(entry.name)
             if compare is None:
                 raise RuleError(
-                    f"no operator `{entry.name}`: there are {', '.join((*OPERATORS, *STATES))}", entry.key.place
+                    f"no operator `{entry.name}`: there are {', '.join((*comparisons.OPERATORS, *STATES))}",
+                    entry.key.place,
                 )
             if positive:
                 self._need(operand)
-            tests.append(self.compared(operand, compare, entry))
+            tests.append(self.compared(operand, compare, entry, positive))
         if not tests:
             raise RuleError(f"nothing is asked of `{operand.name}`", mapping.place)
-        return partial(_gathered, all, tests)
+        return partial(_gathered, False, tests)
 
-    def compared(self, operand: Operand, compare: Comparison, entry: Entry) -> Test:
+    def compared(self, operand: Operand, compare: comparisons.Comparison, entry: Entry, positive: bool) -> Test:
         """A comparison with a literal, a path or a key."""
         if isinstance(entry.value, Mapping):
             other = self.operand(entry.value)
+            if positive:
+                self._need(other)
             fields.only(entry.value, ("path", "key"))
             if operand.info and other.info and operand.info.unit != other.info.unit:
                 units = operand.info.unit or "nothing", other.info.unit or "nothing"
                 message = f"`{operand.name}` counts {units[0]}, `{other.name}` {units[1]}"
                 raise RuleError(message, entry.value.place)
-            return lambda view: (
-                operand.known(view) and other.known(view) and compare(operand.value(view), other.value(view))
-            )
-        literal = self.literal(operand, entry)
-        return lambda view: operand.known(view) and compare(operand.value(view), literal(view))
-
-    def literal(self, operand: Operand, entry: Entry) -> Callable[[object], object]:
-        """A literal; one with a unit is converted when it is first compared, for that needs pint."""
-        value = plain(entry.value)
-        unit = operand.info.unit if operand.info else ""
-        choices = operand.info.choices if operand.info else ()
-        for item in value if isinstance(value, list) else [value]:
-            if choices and entry.name in ("is", "is-not", "in", "not-in") and item not in choices:
-                raise RuleError(f"`{operand.name}` is one of {', '.join(choices)}, not `{item}`", entry.value.place)
-        if not isinstance(value, str) or not operand.info or operand.info.kind not in ("count", "number"):
-            return lambda view: value
-        if not _UNIT.fullmatch(value):
-            raise RuleError(f"`{operand.name}` is a number of {unit or 'nothing'}, not `{value}`", entry.value.place)
-        place = entry.value.place
-
-        def converted(view: object) -> float:
-            try:
-                return parse(value, unit)
-            except UnitError as error:
-                raise RuleError(str(error), place) from None
-
-        return converted
+            return partial(_compared, (operand, other), lambda view: compare(operand.value(view), other.value(view)))
+        literal = comparisons.literal(operand.name, operand.info, operand.is_key, entry)
+        return partial(_compared, (operand,), lambda view: compare(operand.value(view), literal))
 
     def _need(self, operand: Operand) -> None:
         if not operand.is_key and self.on == "run" and operand.name not in self.needs:
             self.needs.append(operand.name)
 
 
-def _gathered(gather: Callable[[Iterable[bool]], bool], tests: list[Test], view: View) -> bool:
-    return gather(test(view) for test in tests)
+def _gathered(decisive: bool, tests: list[Test], view: View) -> bool | None:
+    """`any` is decided by the first true, `all` by the first false; else by what is unknown."""
+    found: bool | None = not decisive
+    for test in tests:
+        held = test(view)
+        if held is decisive:
+            return decisive
+        if held is None:
+            found = None
+    return found
+
+
+def _negated(inner: Test, view: View) -> bool | None:
+    held = inner(view)
+    return None if held is None else not held
+
+
+def _compared(operands: tuple[Operand, ...], holds: Callable[[View], bool], view: View) -> bool | None:
+    missing = [operand for operand in operands if not operand.known(view)]
+    if missing:
+        return False if any(operand.is_key for operand in missing) else None
+    return holds(view)
 
 
 def _state(operand: Operand, word: str, wanted: bool) -> Test:

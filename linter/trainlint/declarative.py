@@ -6,6 +6,7 @@ path's unit), another path or another key; `all`, `any` and `not` nest. What is 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -104,8 +105,8 @@ class DataRule:
         if isinstance(view, RunView):
             seen = View(view.run.get, view.fragments)
         else:
-            seen = View(view.fragment.values.get, (view.fragment,))
-        if not self.flag(seen) or (self.unless is not None and self.unless(seen)):
+            seen = View(partial(_of_file, view), (view.fragment,))
+        if self.flag(seen) is not True or (self.unless is not None and self.unless(seen)):
             return
         spot = self.at.spot(seen)
         if spot is None or (isinstance(spot, Value) and spot.place is None):
@@ -135,7 +136,7 @@ class DataRule:
             return rename_key(entry, text, safety)  # type: ignore[arg-type]
         if action == "remove":
             return remove_line(fragment.document, entry, safety)  # type: ignore[arg-type]
-        return set_value(entry.value, text, safety)  # type: ignore[arg-type]
+        return set_value(entry.value, _spelled(text, fragment.document.syntax), safety)  # type: ignore[arg-type]
 
     def _entry(self, operand: Operand, view: View) -> tuple[Fragment, Entry] | None:
         if operand.is_key:
@@ -148,6 +149,23 @@ class DataRule:
             if entry is not None and entry.value.place == spot.place:
                 return fragment, entry
         return None
+
+
+def _of_file(view: FileView, path: str) -> Value[object] | None:
+    if path.startswith("versions."):
+        return view.versions.get(path.removeprefix("versions."))  # type: ignore[return-value]
+    return view.fragment.values.get(path)
+
+
+def _spelled(text: str, syntax: str) -> str:
+    """A new value as the syntax writes it: JSON and TOML want words in quotes."""
+    if syntax not in ("json", "toml"):
+        return text
+    try:
+        json.loads(text)
+    except ValueError:
+        return json.dumps(text, ensure_ascii=False)
+    return text
 
 
 def load(document: Document) -> RuleSpec:
@@ -187,7 +205,7 @@ def load(document: Document) -> RuleSpec:
         _fix_of(root, compiler),
     )
     chosen: Severity = severity  # type: ignore[assignment]
-    target: Target = on  # type: ignore[assignment]
+    target: Target = on
     needs = tuple(compiler.needs)
     return RuleSpec(
         chosen, data, target, needs, formats, fields.texts(root, "profiles"), fields.texts(root, "outranks")

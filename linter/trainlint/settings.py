@@ -291,7 +291,7 @@ class _Reader:
 
 
 def unknown_device(name: str) -> str:
-    """Why nothing can be said of a device of that name, empty if something can: it must not stay unjudged in silence."""
+    """Why nothing can be said of a device of that name, empty if something can: it must not go unjudged in silence."""
     from trainlint.facts import devices
 
     if name.lower() == "cpu" or devices.match(name) is not None:

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 GIB = 1 << 30
 """Bytes of one GiB, the unit of what is printed."""
 
+PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12} | {
+    f"{letter}i": 2.0 ** (10 * power) for power, letter in enumerate("KMGT", 1)
+}
+"""Of bytes, as in `units.txt`."""
+
 _WRITTEN = re.compile(r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z]+)\s*")
 
 
@@ -48,16 +53,33 @@ def parse(text: str, unit: str) -> float:
     if found is None:
         example = " (write it like `24 GiB`)" if unit == "byte" else ""
         raise UnitError(f"`{text}` has no unit{example}")
+    number = float(found[1].replace("_", ""))
+    factor = _factor(found[2], unit)
+    if factor is not None:
+        return _finite(number * factor, text)
     import pint
 
-    number = float(found[1].replace("_", ""))
     try:
         converted = registry().Quantity(number, found[2]).to(unit)
     except pint.UndefinedUnitError:
-        raise UnitError(f"`{found[2]}` is no unit that trainlint knows") from None
+        example = ": bytes are written `GB` or `GiB`" if unit == "byte" else ""
+        raise UnitError(f"`{found[2]}` is no unit that trainlint knows{example}") from None
     except pint.DimensionalityError:
         raise UnitError(f"`{text}` is not a number of {unit}s") from None
-    return float(converted.magnitude)
+    return _finite(float(converted.magnitude), text)
+
+
+def _factor(written: str, unit: str) -> float | None:
+    """What most people write, without pint: the unit by its own name, and bytes with a prefix."""
+    if written in (unit, unit + "s"):
+        return 1.0
+    return PREFIXES.get(written[:-1]) if unit == "byte" and written.endswith("B") else None
+
+
+def _finite(number: float, text: str) -> float:
+    if abs(number) > 1e300:
+        raise UnitError(f"`{text}` is too large a number")
+    return number
 
 
 def compatible(unit: str, other: str) -> bool:
