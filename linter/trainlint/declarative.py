@@ -63,7 +63,7 @@ class Template:
             case Value(), _:
                 return _bare(spot.raw) if spot.written and spot.raw else written(spot.value)
             case Entry(), "key":
-                return operand.name
+                return spot.name if isinstance(operand, Choice) else operand.name
             case Entry(value=Scalar(raw=raw)), _:
                 return _bare(raw)
             case Entry(), _:
