@@ -24,6 +24,8 @@ PHASES = {
     "reference": "when the reference model runs",
     "save": "while a checkpoint is written",
 }
+STATES = ("load", "optimizer", "save")
+"""Phases whose peak no smaller batch lowers."""
 WITH_METHOD = ("adapter.", "quantization.")
 """Groups whose values come with `method` in a change, so that its words say them."""
 OBVIOUS = ("attention kernel: sdpa",)
@@ -55,9 +57,13 @@ def budget(view: RunView) -> Assessment | None:
     return memory.variant(kind) if kind else memory
 
 
-def pressure_spot(view: RunView) -> Value[object] | Scalar | Place:
-    """Where a finding about memory points: at the written value that one would change first, else at the model."""
-    written = [view.run.get(path) for path in ("batch.micro", "length.max", "model.id")]
+def pressure_spot(view: RunView, memory: Assessment) -> Value[object] | Scalar | Place:
+    """Where a finding about memory points: at the written value that one would change first.
+
+    That is the batch or the length, but the model where its weights and states alone are the peak.
+    """
+    levers = ("batch.micro", "length.max", "model.id")
+    written = [view.run.get(path) for path in (levers[::-1] if memory.peak_phase in STATES else levers)]
     placed = [value for value in written if value is not None and value.place is not None]
     if placed:
         return next((value for value in placed if value.value != 1), placed[0])

@@ -5,50 +5,15 @@ from collections.abc import Iterator
 from trainlint.api import Found, RunView, known, rule
 
 LEARNED = frozenset(
-    [
-        "gpt2",
-        "gpt_neo",
-        "gpt_bigcode",
-        "gptj",
-        "codegen",
-        "opt",
-        "bert",
-        "distilbert",
-        "electra",
-        "albert",
-        "ernie",
-        "bart",
-        "mbart",
-        "biogpt",
-        "mobilebert",
-    ]
+    {"gpt2", "gpt_neo", "gpt_bigcode", "gptj", "codegen", "opt", "bert", "distilbert", "electra", "albert", "ernie"}
+    | {"bart", "mbart", "biogpt", "mobilebert"}
 )
 """Positions are rows of a table: beyond its end is an index error."""
-OFFSET = frozenset(["roberta", "xlm-roberta", "camembert", "longformer", "mpnet", "xmod"])
+OFFSET = frozenset({"roberta", "xlm-roberta", "camembert", "longformer", "mpnet", "xmod"})
 """The table's first rows are the padding's: two positions less than it says."""
 ROTARY = frozenset(
-    [
-        "llama",
-        "mistral",
-        "mixtral",
-        "qwen2",
-        "qwen2_moe",
-        "qwen3",
-        "qwen3_moe",
-        "gemma",
-        "gemma2",
-        "phi",
-        "phi3",
-        "gpt_neox",
-        "stablelm",
-        "starcoder2",
-        "olmo",
-        "olmo2",
-        "olmoe",
-        "cohere",
-        "granite",
-        "smollm3",
-    ]
+    {"llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "gemma", "gemma2", "phi", "phi3"}
+    | {"gpt_neox", "stablelm", "starcoder2", "olmo", "olmo2", "olmoe", "cohere", "granite", "smollm3"}
 )
 """Positions are angles: beyond those trained the model runs, and gets worse."""
 STRETCHED = ("rope_scaling", "rope_theta", "rope_parameters", "shift_attn", "yarn", "model_kwargs")

@@ -33,4 +33,4 @@ def _files(view: RunView) -> int:
         return model.checkpoint_bytes.value
     if model.parameters is None or model.parameters.origin == "assumed" or model.quantized is not None:
         return 0
-    return model.parameters.value * {"float32": 4, "bfloat16": 2, "float16": 2}.get(known(model.dtype, "") or "", 0)
+    return model.parameters.value * {"float32": 4, "bfloat16": 2, "float16": 2}.get(known(model.dtype, "") or "", 2)

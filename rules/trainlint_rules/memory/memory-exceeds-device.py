@@ -26,11 +26,9 @@ def check(view: RunView) -> Iterator[Found]:
         return
     likely = f", likely {gib(need.likely)}," if gib(need.likely) != gib(need.low) else ""
     yield Found(
-        at=pressure_spot(view),
+        at=pressure_spot(view, memory),
         message=f"needs at least {gib(need.low)}{likely} {phase_words(memory)}, "
         f"{device_words(view)} has {gib(room)}{assumed(memory)}",
-        help=memory_help(view, memory)
-        or "use a smaller model or a larger device: no change of batch, checkpointing, optimizer or method was found "
-        "that fits",
+        help=memory_help(view, memory),
         notes=[(view.run.device.name, "the device")],
     )

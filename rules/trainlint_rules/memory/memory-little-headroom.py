@@ -33,9 +33,9 @@ def check(view: RunView) -> Iterator[Found]:
     need, (room, most) = memory.device_use, memory.capacity
     if need.low > most or need.likely <= TIGHT * room:
         return
-    over = "more than" if need.likely > room else f"{need.likely / room:.0%} of"
+    over = "more than" if need.likely > room else f"{100 * need.likely / room:.0f} % of"
     yield Found(
-        at=pressure_spot(view),
+        at=pressure_spot(view, memory),
         message=f"needs about {gib(need.likely)} {phase_words(memory)}, {over} the {gib(room)} that "
         f"{device_words(view)} has{assumed(memory)}",
         help=memory_help(view, memory),

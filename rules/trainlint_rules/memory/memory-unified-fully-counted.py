@@ -17,7 +17,7 @@ def check(view: RunView) -> Iterator[Found]:
         return
     share = gib(most) if gib(least) == gib(most) else f"{gib(least)} to {gib(most)}"
     yield Found(
-        at=pressure_spot(view),
+        at=pressure_spot(view, memory),
         message=f"needs {f'at least {gib(need.low)}' if certain else f'about {gib(need.likely)}'}: of the "
         f"{gib(found.memory[1])} of the {found.name}, macOS lets the GPU use {share}{assumed(memory)}",
         help=memory_help(view, memory),
