@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 from trainlint import fields
 from trainlint.conditions import Choice, Compiler, Operand, Test, View
@@ -204,8 +205,7 @@ def load(document: Document) -> RuleSpec:
         tuple(notes),
         _fix_of(root, compiler),
     )
-    chosen: Severity = severity  # type: ignore[assignment]
-    target: Target = on
+    chosen, target = severity, cast(Target, on)
     needs = tuple(compiler.needs)
     return RuleSpec(
         chosen, data, target, needs, formats, fields.texts(root, "profiles"), fields.texts(root, "outranks")
