@@ -113,6 +113,7 @@ class Quantization(Group):
     storage: Text = declare.text("dtype the packed weights are kept in")
     compute: Text = declare.text("dtype weights are expanded to", *DTYPES)
     prepared: Flag = declare.flag("prepare_model_for_kbit_training ran: what is not quantized became float32")
+    experts: Flag = declare.flag("experts that are no linear layers are quantized too")
 
 
 class Batch(Group):
