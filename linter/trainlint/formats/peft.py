@@ -6,6 +6,8 @@ BitsAndBytesConfig.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from trainlint.formats.format import Draft
 from trainlint.formats.release import by_release
 
@@ -81,11 +83,20 @@ def checkpoint_quantization(draft: Draft) -> None:
     if not isinstance(stored, str) or draft.has("quantization.bits"):
         return
     kind, _, bits = stored.partition("-")
+    bits = bits or {"nvfp4": "4bit", "mxfp4": "4bit", "fp8": "8bit"}.get(kind, "")
     if bits.removesuffix("bit").isdigit():
         draft.derive("quantization.bits", int(bits.removesuffix("bit")), "the checkpoint")
         draft.derive(
             "quantization.type", {"bnb": "nf4" if bits == "4bit" else "int8"}.get(kind, kind), "the checkpoint"
         )
+
+
+def quantized_checkpoint(draft: Draft) -> None:
+    """`checkpoint_quantization`, and LoRA on such a base is QLoRA."""
+    checkpoint_quantization(draft)
+    method = draft.values.get("method")
+    if method is not None and method.value == "lora" and draft.get("quantization.bits") in (4, 8):
+        draft.values["method"] = replace(method, value="qlora", note="the base is quantized")
 
 
 def quantization_defaults(draft: Draft, kind: str = "fp4", double: bool = False, owner: str = "transformers") -> None:
