@@ -217,3 +217,11 @@ def test_recognised() -> None:
     for text in (QLORA, FULL):
         doc = document(text)
         assert FORMAT.recognise(doc, doc.roots[0]) >= 80
+
+
+def test_a_checkpoint_that_is_quantized_already_makes_lora_qlora() -> None:
+    doc = document(FULL + "adapter: lora\nlora_r: 8\n")
+    fragment = FORMAT.read(doc, doc.roots[0])
+    draft = Draft([fragment], {**fragment.values, "model.quantized": Value("nvfp4")})
+    FORMAT.complete(draft)
+    assert (draft.get("method"), draft.get("quantization.bits")) == ("qlora", 4)

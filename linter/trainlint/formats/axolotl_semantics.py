@@ -12,7 +12,7 @@ from trainlint.formats import trainer_precision as precision
 from trainlint.formats.bundled import shipped_deepspeed
 from trainlint.formats.format import Draft
 from trainlint.formats.fragment import Fragment
-from trainlint.formats.peft import TARGETS, adapter_dtype
+from trainlint.formats.peft import TARGETS, adapter_dtype, quantized_checkpoint
 from trainlint.formats.reading import truth
 from trainlint.formats.release import by_release
 from trainlint.formats.sharding import deepspeed_auto, fsdp_defaults
@@ -29,6 +29,7 @@ def complete(draft: Draft) -> None:
     draft.default("objective", "sft", NAME)
     if draft.get("method") is None:
         draft.derive("method", "full", "`adapter` is not set")
+    quantized_checkpoint(draft)
     _engine(draft, own)
     _precision(draft, own)
     _adapter(draft, own)
@@ -115,6 +116,8 @@ def _adapter(draft: Draft, own: Fragment) -> None:
     elif bits == 8:
         draft.default("quantization.type", "int8", NAME)
     if bits in (4, 8):
+        if draft.get("model.quantized") is None:
+            draft.default("quantization.experts", False, "bitsandbytes quantizes linear layers only")
         draft.derive("quantization.compute", draft.get("precision.weights") or "bfloat16", "axolotl's torch_dtype")
         draft.derive("quantization.prepared", False, "axolotl casts embeddings, head and norms back after preparing")
 

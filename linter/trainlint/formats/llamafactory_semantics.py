@@ -11,7 +11,7 @@ from trainlint.formats import trainer_precision as precision
 from trainlint.formats.bundled import shipped_deepspeed
 from trainlint.formats.format import Draft
 from trainlint.formats.fragment import Fragment
-from trainlint.formats.peft import adapter_dtype
+from trainlint.formats.peft import adapter_dtype, quantized_checkpoint
 from trainlint.formats.reading import truth
 from trainlint.formats.release import by_release
 from trainlint.formats.sharding import deepspeed_auto, fsdp_defaults, trainer_fsdp_kind
@@ -37,6 +37,7 @@ def complete(draft: Draft) -> None:
     if draft.get("method") is None:
         quantized = draft.get("quantization.bits") is not None
         draft.default("method", "full" if v1 else "qlora" if quantized else "lora", NAME)
+    quantized_checkpoint(draft)
     _engine(draft, own)
     if v1:
         _second_layout(draft)
@@ -139,6 +140,7 @@ def _adapter(draft: Draft) -> None:
     if bits == 4:
         draft.default("quantization.type", "nf4", NAME)
         draft.default("quantization.double", True, NAME)
+        draft.default("quantization.experts", False, "bitsandbytes quantizes linear layers only")
     elif bits == 8:
         draft.default("quantization.type", "int8", NAME)
     if bits in (4, 8):
