@@ -19,7 +19,7 @@ INFO = "dataset_info.json"
 
 
 def add_data(draft: Draft, settings: Stated, origin: Path) -> None:
-    """Fill `data.*`. Of lengths estimated from characters the lower bound is taken, so that rules speak when certain."""
+    """Fill `data.*`. Of lengths estimated from characters the lower bound counts, so that rules speak when certain."""
     if settings.rows is not None:
         draft.values["data.rows"] = settings.rows  # type: ignore[assignment]
     for name, value in settings.tokens.items():
@@ -71,7 +71,7 @@ def _listed(root: Fragment, name: str, origin: Path) -> Path | None:
             continue
         try:
             described = json.loads(info.read_text("utf-8")).get(name)
-        except (OSError, ValueError, AttributeError):
+        except (OSError, ValueError, AttributeError, RecursionError):
             return None
         file = described.get("file_name") if isinstance(described, dict) else None
         return _file(str(info.parent / file), origin) if isinstance(file, str) else None

@@ -11,26 +11,25 @@ from trainlint.formats import Draft
 from trainlint.resolve.stated import Stated
 from trainlint.run import Value
 
-_DEVICE = re.compile(r"device\s*=\s*(?P<name>[^:,;]+?)(?:\s*:\s*(?P<count>\d+))?\s*$")
+_SAID = re.compile(r"(?P<word>device|devices|device-memory|host-memory)\s*=\s*(?P<text>[^,;]+)")
+_DEVICE = re.compile(r"(?P<name>[^:]+?)(?:\s*:\s*(?P<count>[1-9]\d*))?")
+
+Facts = dict[str, Value[object]]
 
 
 def add_hardware(draft: Draft, comments: Iterable[Comment], settings: Stated, asked: Stated) -> None:
-    """Fill `device.*`. Order: command line (`asked`), a comment in the file, the launcher, the settings."""
-    stated: dict[str, Value[object]] = {}
-    _state(stated, asked)
-    for comment in comments:
-        found = _DEVICE.match(comment.text)
-        if found:
-            place = comment.place
-            stated.setdefault("device.name", Value(found["name"], "written", "device", place, found["name"]))
-            if found["count"]:
-                stated.setdefault(
-                    "device.count", Value(int(found["count"]), "written", "device", place, found["count"])
-                )
-    for path in ("device.name", "device.count", "device.host_memory"):
-        if path in draft.values and path not in stated:
-            stated[path] = draft.values[path]
-    _state(stated, settings)
+    """Fill `device.*`. Order: command line (`asked`), a comment in the file, the launcher, the settings.
+
+    The memory that somebody states with another device's name is not this one's.
+    """
+    paths = ("device.name", "device.count", "device.memory", "device.host_memory")
+    files = {path: draft.values[path] for path in paths if path in draft.values}
+    stated: Facts = {}
+    for level in (_stated(asked), _commented(comments), files, _stated(settings)):
+        if "device.name" in stated and "device.name" in level and level["device.name"] != stated["device.name"]:
+            level.pop("device.memory", None)
+        stated = {**level, **stated}
+    draft.values.pop("device.memory", None)
     draft.values.update(stated)
     claimed = draft.values.pop("device.memory", None)
     name = draft.get("device.name")
@@ -45,15 +44,46 @@ def add_hardware(draft: Draft, comments: Iterable[Comment], settings: Stated, as
         draft.values["device.claimed_memory"] = claimed
 
 
-def _state(stated: dict[str, Value[object]], settings: Stated) -> None:
-    for path, value in (
+def _stated(settings: Stated) -> Facts:
+    said = (
         ("device.name", settings.device),
         ("device.count", settings.devices),
         ("device.memory", settings.device_memory),
         ("device.host_memory", settings.host_memory),
-    ):
-        if value is not None:
-            stated.setdefault(path, value)  # type: ignore[arg-type]
+    )
+    return {path: value for path, value in said if value is not None}  # type: ignore[misc]
+
+
+def _commented(comments: Iterable[Comment]) -> Facts:
+    """What comments say: `device=RTX 4090:2`, `devices=2`, `device-memory=24 GiB`; the first of each counts."""
+    facts: Facts = {}
+    for comment in comments:
+        found = _SAID.fullmatch(comment.text.strip())
+        if found is None:
+            continue
+        word, text, place = found["word"], found["text"].strip().strip("\"'"), comment.place
+        device = _DEVICE.fullmatch(text)
+        if word == "device" and device is not None:
+            facts.setdefault("device.name", Value(device["name"], "written", word, place, device["name"]))
+            if device["count"]:
+                facts.setdefault("device.count", Value(int(device["count"]), "written", word, place, device["count"]))
+        elif word == "devices" and text.isdecimal() and int(text):
+            facts.setdefault("device.count", Value(int(text), "written", word, place, text))
+        elif word in ("device-memory", "host-memory"):
+            size = _bytes(text)
+            if size:
+                path = "device.memory" if word == "device-memory" else "device.host_memory"
+                facts.setdefault(path, Value(size, "written", word, place, text, "byte"))
+    return facts
+
+
+def _bytes(text: str) -> int:
+    from trainlint.units import UnitError, parse
+
+    try:
+        return max(0, int(parse(text, "byte")))
+    except UnitError:
+        return 0
 
 
 def _known(draft: Draft, match: devices.Match, claimed: Value[object] | None) -> None:

@@ -93,7 +93,7 @@ def _from_folder(draft: Draft, path: Path) -> bool:
 def _json(path: Path) -> dict[str, object] | None:
     try:
         loaded = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return loaded if isinstance(loaded, dict) else None
 

@@ -15,6 +15,7 @@ from trainlint.resolve.stated import Stated
 from trainlint.resolve.versions import versions_at
 from trainlint.run import TrainingRun, Value, build
 
+PROFILES = ("default", "strict", "teaching")
 PRECEDENCE = ("shell-launcher", "", "python-script", "accelerate", "deepspeed", "peft-adapter", "model-config")
 """Whose value counts where several say one thing: flags on the command line, the root (""), then what it names."""
 
@@ -55,13 +56,19 @@ def _resolved(
     if root.launches:
         formats[root.format].complete(draft)
     _derive(draft)
-    profile = settings.profile if asked.profile == "default" else asked.profile
-    profile = settings.profile if asked.profile == "default" else asked.profile
-    draft.values["profile"] = Value(profile, "default" if profile == "default" else "written", "profile")
+    draft.values["profile"] = _profile(root, settings)
     draft.values.update({f"versions.{name}": value for name, value in versions.items()})  # type: ignore[misc]
     files = tuple(dict.fromkeys(member.file for member in members))
     run = build(root.file, root.format, files, draft.values, draft.possible)
     return Resolved(run, tuple(members))
+
+
+def _profile(root: Fragment, settings: Stated) -> Value[object]:
+    for comment in root.document.comments:
+        name, _, profile = (part.strip() for part in comment.text.partition("="))
+        if name == "profile" and profile in PROFILES:
+            return Value(profile, "written", name, comment.place, profile)
+    return Value(settings.profile, "default" if settings.profile == "default" else "written", "profile")
 
 
 def merged(members: list[Fragment]) -> dict[str, Value[object]]:

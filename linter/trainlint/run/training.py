@@ -279,7 +279,7 @@ class TrainingRun(Group):
     clip: Number = declare.number("largest gradient norm")
     zero_grad: Text = declare.text("gradients between steps", "to-none", "to-zero")
     seed: Count = declare.count("random seed")
-    profile: Text = declare.text("settings profile", "default", "teaching")
+    profile: Text = declare.text("settings profile", "default", "strict", "teaching")
     model: Model = Model()
     precision: Precision = Precision()
     adapter: Adapter = Adapter()
