@@ -77,6 +77,12 @@ def trl_fused(walk: Walk, x: Storage, name: str, width: int, out: int, bias: int
     return tape.op("sum", (loss,), 1, "float32", [], (VIEW,))
 
 
+def trl_rows(walk: Walk, x: Storage, name: str, width: int, out: int, bias: int = 0) -> Storage:
+    """The same down to the rows' log probabilities, which preference objectives take; the reference has no entropy."""
+    weight = _begin(walk, name, width, out)
+    return trl_log_probabilities(walk, x, weight, width, out, entropy=walk.role == "training")
+
+
 def trl_log_probabilities(
     walk: Walk, x: Storage, weight: Storage, width: int, out: int, entropy: bool
 ) -> Storage:

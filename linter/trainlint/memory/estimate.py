@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from trainlint.memory.account import SIZES, rounded
+from trainlint.memory.account import SIZES, Totals, rounded
 from trainlint.memory.autograd import Parameter
 from trainlint.memory.families import Family, family
 from trainlint.memory.ledger import ALWAYS, REPORTED, STEP, Budget, Ledger
@@ -104,8 +104,15 @@ def solve(config: Config, setup: Setup, every_layer: bool = False, register: boo
     walk.run()
     answer.parameters = list(walk.parameters.values())
     seen(answer.budget, walk)
-    weights(answer.budget, answer.parameters)
-    training(answer.budget, walk)
+    budget = answer.budget
+    weights(budget, answer.parameters)
+    frozen = walk.reference_parameters
+    size = sum(p.nbytes * p.copies for p in frozen)
+    count = sum(p.elements * p.copies for p in frozen)
+    budget.add("reference model", walk.weights, count, size, ALWAYS, f"{count} x {SIZES[walk.weights]} B")
+    training(budget, walk)
+    if setup.eval_steps:
+        evaluation(budget, source, setup, every_layer, register)
     return answer
 
 
@@ -133,6 +140,48 @@ def weights(budget: Budget, parameters: Iterable[Parameter], phases: Iterable[st
             f"{elements} x {SIZES[dtype]} B" if what != "quantized weights" else f"{elements} codes with their scales"
         )
         budget.add(what, dtype, elements, nbytes, phases, formula)
+
+
+def evaluation(budget: Budget, source: Family, setup: Setup, every_layer: bool, register: bool) -> None:
+    """Batches without a graph; where a metric needs logits, those of all steps are gathered on the device.
+
+    transformers 5.24, trainer_pt_utils.py: EvalLoopContainer concatenates what it has with each step's logits. A fused
+    loss that makes no logits is followed by a second forward that does (TRL), or left out (Liger).
+    """
+    gather, fused = setup.eval_gather, setup.loss not in ("", "full")
+    again = fused and gather and setup.loss.startswith("trl")
+    plain = dataclasses.replace(setup, loss="full") if fused and gather and not again else setup
+    walk = _evaluated(source, plain, every_layer, register)
+    memory = walk.tape.memory
+    best, picture, step = memory.high, _picture(walk), walk.logits_bytes
+    if again:
+        second = _evaluated(source, plain, every_layer, register, plain_logits=True)
+        step = second.logits_bytes
+        if second.tape.memory.high > best:
+            walk, best, picture = second, second.tape.memory.high, _picture(second)
+    dtype = walk.logits_dtype
+    labels = rounded(8 * walk.tokens)
+    before = (setup.eval_steps - 1) * (step + labels) if gather else 0
+    joined = setup.eval_steps * step
+    if gather and setup.eval_steps > 1 and 2 * joined > best + (setup.eval_steps - 1) * step:
+        best, picture, before = 0, {}, before + 2 * joined - (setup.eval_steps - 1) * step
+    key = ("gathered logits", dtype)
+    budget.see("evaluation", best + before, {**picture, key: (before, before // SIZES[dtype])} if before else picture)
+    size = walk.input_bytes or labels * (3 if walk.padded else 2)
+    budget.add("evaluation inputs", "int64", size // 8, size, ("evaluation",), "token ids and labels, 8 B each")
+
+
+def _evaluated(source: Family, setup: Setup, every_layer: bool, register: bool, plain_logits: bool = False) -> Walk:
+    walk = Walk(source.architecture, source.config, setup, every_layer, register, role="evaluation")
+    walk.tape.recording = False
+    walk.tape.memory.enter("evaluation")
+    walk.forward(plain_logits)
+    return walk
+
+
+def _picture(walk: Walk) -> Totals:
+    register = walk.tape.memory.register
+    return register.pictures.get("evaluation", {}) if register is not None else {}
 
 
 def gradient_phases(walk: Walk) -> tuple[str, ...]:

@@ -316,7 +316,7 @@ KINDS: dict[str, Kind] = {
     "rope": rope,
     "rope_cat": rope_cat,
     "rotary": rotary,
-    "scale": lambda walk, x: scale(walk.tape, x),
+    "scale": lambda walk, x, wanted=1: scale(walk.tape, x) if wanted else x,
     "slice": token_slice,
     "split": token_split,
     "to_weights": lambda walk, x: walk.tape.cast(x, walk.weights),

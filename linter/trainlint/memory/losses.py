@@ -18,7 +18,7 @@ def head(walk: Walk, x: Storage, name: str, width: int, out: int, bias: int = 0)
     """The output embedding: never quantized, adapted only by name; the loss phase begins here."""
     memory = walk.tape.memory
     walk.enter_loss()
-    if x.node is not None:
+    if x.node is not None and walk.role == "training":
 
         def reached() -> None:
             if memory.phase == "loss_backward":

@@ -109,6 +109,17 @@ class Setup:
         """Every sample is a pair of rows, chosen and rejected."""
         return self.objective in ("dpo", "ipo", "orpo", "simpo", "cpo", "reward")
 
+    @property
+    def reference_kind(self) -> str:
+        """What the objective's reference model is; by default a copy, or the base under a switched-off adapter."""
+        if not self.preference and self.objective not in ("kto", "grpo"):
+            return "none"
+        if self.reference:
+            return self.reference
+        if self.objective in ("orpo", "simpo", "cpo", "reward", "grpo"):
+            return "none"
+        return "adapter-off" if self.adapted else "copy"
+
     @classmethod
     def from_words(cls, words: Mapping[str, object]) -> Setup:
         """A setup from a plain nested mapping in the run vocabulary (`batch.micro`, `sharding.kind`, ...)."""

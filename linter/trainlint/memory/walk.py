@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from trainlint.memory.account import SIZES, Mark, Totals, rounded
 from trainlint.memory.architecture import Architecture
 from trainlint.memory.autograd import PASS, Node, Parameter, Storage, Tape, Tensor, View
-from trainlint.memory.chunked import FUSED
+from trainlint.memory.chunked import FUSED, trl_fused, trl_rows
 from trainlint.memory.errors import ArchitectureFault
-from trainlint.memory.losses import head
+from trainlint.memory.losses import causal_loss, head, plain_loss
 from trainlint.memory.optimizers import step_bytes
+from trainlint.memory.preference import contrast, half_copy, row_log_probabilities
 from trainlint.memory.program import ModelProgram, Program, StackProgram, program
 from trainlint.memory.setup import Setup
 
@@ -52,19 +53,22 @@ class Walk:
         setup: Setup,
         every_layer: bool = False,
         register: bool = False,
-        training: bool = True,
+        role: str = "training",
+        tape: Tape | None = None,
     ) -> None:
         self.architecture = architecture
         self.config = config
         self.setup = setup
         self.every_layer = every_layer
-        self.training = training
+        self.role = role
+        self.training = role == "training"
         chosen = architecture.headed(setup.head)
         self.program: ModelProgram = program(architecture, chosen)
-        self.batch = (setup.micro_batch if training else setup.eval_batch or setup.micro_batch) * (
-            2 if setup.preference and training else 1
-        )
-        length = setup.length if training else setup.eval_length or setup.length
+        evaluating = role == "evaluation"
+        self.batch = (setup.eval_batch or setup.micro_batch) if evaluating else setup.micro_batch
+        if setup.preference and not evaluating:
+            self.batch *= 2
+        length = (setup.eval_length or setup.length) if evaluating else setup.length
         self.sizes = architecture.sizes(
             config, chosen, {"seq": length, "batch": self.batch, "tokens": self.batch * length}
         )
@@ -78,10 +82,10 @@ class Walk:
         self.quantized = setup.quantization_bits in (2, 3, 4, 8) and setup.adapted
         self.weights = "float32" if self.quantized and setup.quantization_prepared else setup.weights
         self.compute = setup.autocast_dtype or setup.compute_dtype
-        self.tape = Tape(setup.autocast_dtype, register)
+        self.tape = tape or Tape(setup.autocast_dtype, register)
         self.tape.offload = setup.activation_offload
-        self.accumulating = training and (setup.accumulation > 1 or setup.zero_grad == "to-zero")
-        if setup.in_backward:
+        self.accumulating = self.training and (setup.accumulation > 1 or setup.zero_grad == "to-zero")
+        if setup.in_backward and self.training:
             self.tape.on_gradient = self._step_at_once
         self.sharding: Sharding | None = None
         self.parameters: dict[str, Parameter] = {}
@@ -95,6 +99,9 @@ class Walk:
         self.batch_held: list[object] = []
         self.returned: list[Storage] = []
         self.encoded: Storage | None = None
+        self.reference_parameters: list[Parameter] = []
+        self.logits_bytes = 0
+        self.logits_dtype = "float32"
 
     # ---------------------------------------------------------------- parameters
 
@@ -104,7 +111,7 @@ class Walk:
 
     def adapts(self, name: str) -> bool:
         """Whether a linear carries an adapter."""
-        if not self.setup.adapted:
+        if not self.setup.adapted or self.role == "reference":
             return False
         leaf = name.rpartition(".")[2]
         for target in self.setup.adapter_targets:
@@ -162,7 +169,7 @@ class Walk:
             elements *= size
         setup = self.setup
         dtype = setup.adapter_dtype if kind == "adapter" else self.weights
-        trained = not setup.adapted or kind == "adapter"
+        trained = (not setup.adapted or kind == "adapter") and self.role != "reference"
         nbytes = self._quantized_bytes(shape) if kind == "quantized" else rounded(elements * SIZES[dtype])
         found = Parameter(full, kind, elements, dtype, shape, trained, nbytes)
         self._keep(found)
@@ -217,8 +224,8 @@ class Walk:
 
     # ---------------------------------------------------------------- forward
 
-    def forward(self) -> Storage | None:
-        """All stacks and the head, down to the loss."""
+    def forward(self, plain_logits: bool = False) -> Storage | None:
+        """All stacks and the head, down to the loss; with `plain_logits` down to the logits, whatever the loss is."""
         memory = self.tape.memory
         x: Storage | None = None
         for index, stack in enumerate(self.program.stacks):
@@ -232,9 +239,12 @@ class Walk:
         self.shared.clear()  # masks and positions end with the model's forward
         self.held.append(x)
         del x
-        fused = FUSED.get(self.setup.loss) if self.program.head_kind == "causal-lm" else None
+        fused = FUSED.get(self.setup.loss) if self.program.head_kind == "causal-lm" and not plain_logits else None
+        pairs = self.setup.preference and self.role != "evaluation"
         if fused is not None:
-            loss = self._fused_loss(fused, values)
+            loss = self._fused_loss(trl_rows if pairs and fused is trl_fused else fused, values)
+        elif pairs or plain_logits:
+            loss = self._logits(values)
         else:
             self.execute(self.program.head, values, self.program.head.sizes(self.sizes))
             loss = values.pop("loss")
@@ -246,10 +256,53 @@ class Walk:
             recording, self.tape.recording = self.tape.recording, False
             self.returned = [self.tape.cast(value, "float32") for value in self.returned]
             self.tape.recording = recording
+        if self.returned:
+            first = self.returned[0]
+            self.logits_bytes, self.logits_dtype = rounded(first.elements * SIZES[first.dtype]), first.dtype
         if not self.setup.keep_outputs:
             self.returned = []
         self.batch_held.clear()
+        if (pairs or plain_logits) and fused is None:
+            return self._rows(loss, plain_logits)  # type: ignore[arg-type]
         return loss  # type: ignore[return-value]
+
+    def _logits(self, values: Environment) -> Storage:
+        """The head down to what its loss would take."""
+        lines = self.program.head
+        sizes = lines.sizes(self.sizes)
+        for index, (_, kind, arguments, _, _, _) in enumerate(lines.steps):
+            if kind in (causal_loss, plain_loss):
+                self.execute(lines, values, sizes, index)
+                return values[str(arguments[0])]  # type: ignore[return-value]
+        raise ArchitectureFault(self.architecture.name, "a head without a loss")
+
+    def _rows(self, logits: Storage, plain: bool) -> Storage:
+        """Logits as the wrapped forward returns them, and their rows' log probabilities."""
+        raised = self.tape.cast(logits, "float32") if self.tape.autocast is not None else logits
+        del logits
+        self.logits_bytes, self.logits_dtype = rounded(raised.elements * SIZES[raised.dtype]), raised.dtype
+        if plain:
+            return raised
+        rows = row_log_probabilities(self, raised)
+        if self.role == "training":
+            half_copy(self, raised)
+        return rows
+
+    def _reference(self, phase: str) -> None:
+        """The same rows under the reference model, without a graph, while the policy's activations live on."""
+        kind = self.setup.reference_kind
+        if kind not in ("copy", "adapter-off"):
+            return
+        memory = self.tape.memory
+        memory.enter("reference")
+        other = Walk(self.architecture, self.config, self.setup, self.every_layer, role="reference", tape=self.tape)
+        recording, self.tape.recording = self.tape.recording, False
+        other.forward()
+        self.tape.recording = recording
+        self.tape.repeated.clear()
+        if kind == "copy":
+            self.reference_parameters = list(other.parameters.values())
+        memory.enter(phase)
 
     def _fused_loss(self, fused: Callable[..., Storage], values: Environment) -> Storage:
         """Head and loss in one: what the family's own head would do before its product is done first."""
@@ -266,7 +319,8 @@ class Walk:
 
     def enter_loss(self) -> None:
         """The output head begins."""
-        self.tape.memory.enter("loss")
+        if self.role == "training":
+            self.tape.memory.enter("loss")
 
     def _stack(self, stack: StackProgram, index: int) -> Storage:
         """Embed, walk the blocks, close: one encoder or decoder."""
@@ -427,6 +481,9 @@ class Walk:
         if self.sharding is not None:
             self.sharding.before_forward("root")
         loss = self.forward()
+        if self.setup.preference and loss is not None:
+            self._reference(memory.phase)
+            loss = contrast(self, loss)
         if self.sharding is not None:
             self.sharding.after_forward("root")
         has_head = self.program.head_kind in ("causal-lm", "seq2seq", "masked-lm", "speech-seq2seq")
