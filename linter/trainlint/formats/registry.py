@@ -20,6 +20,7 @@ BUILT_IN = (
     "model_config",
     "peft_adapter",
     "python_script",
+    "shell_launcher",
     "torchtitan",
     "torchtune",
     "trl",

@@ -24,8 +24,7 @@ def complete(draft: Draft) -> None:
     if not isinstance(made, Setup):
         return
     trainer = str(fragment.facts["trainer"])
-    _block(draft, fragment, made)
-    _model(draft, made, trainer)
+    prepare(draft, fragment, trainer)
     if trainer in ("transformers", "trl") and made.config is not None and not made.config.open:
         if trainer == "trl" and fragment.section != "TrainingArguments":
             trl_defaults.complete(draft, fragment)
@@ -38,6 +37,14 @@ def complete(draft: Draft) -> None:
         draft.possible.pop("precision.compute", None)
     for path in [path for path, options in draft.possible.items() if not options]:
         del draft.possible[path]
+
+
+def prepare(draft: Draft, fragment: Fragment, trainer: str) -> None:
+    """What a script decides before the trainer's defaults: also for a command line that starts the script."""
+    made = fragment.facts.get("setup")
+    if isinstance(made, Setup):
+        _block(draft, fragment, made)
+        _model(draft, made, trainer)
 
 
 def _block(draft: Draft, fragment: Fragment, made: Setup) -> None:
@@ -70,9 +77,9 @@ def _model(draft: Draft, made: Setup, trainer: str) -> None:
         draft.either("method", ("lora", "without quantization"), ("qlora", "with it"), origin="derived")
     elif made.adapter:
         draft.derive("method", "qlora" if bits is not None else "lora", "an adapter is trained")
-    elif made.adapter is None:
+    elif made.adapter is None and not any(path.startswith("adapter.") for path in draft.values):
         draft.either("method", ("full", "without the adapter"), ("lora", "with it"), origin="derived")
-    elif trainer:
+    elif trainer and made.adapter is False:
         draft.derive("method", "full", "no adapter is made")
     peft.quantization_defaults(draft, "nf4" if unsloth else "fp4", unsloth, "unsloth" if unsloth else "transformers")
     if bits is not None and trainer == "transformers" and made.prepared is not None:

@@ -1,0 +1,88 @@
+"""Shell and Slurm scripts that start a training: launchers, their options, and the arguments of what they start.
+
+A script that passes a trainer's arguments is a run of its own; one that only starts a script or a config joins that
+one's run. Of several launches the one that says most counts. `facts` hold more for rules: *commands* (all of them,
+`command_line.Command`), *starts* (`launch.Launch`, all of them), *launch* (the one that counts), *slurm* (directives
+by name), *trainer*, *unknown*, *open* (a variable nobody knows may add arguments).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from trainlint.documents import Document, Node
+from trainlint.formats.format import Draft, Format
+from trainlint.formats.fragment import Fragment
+
+if TYPE_CHECKING:
+    from trainlint.formats.command_line import Command
+    from trainlint.formats.launch import Launch
+
+NAME = "shell-launcher"
+_HINT = re.compile(
+    r"accelerate|torchrun|torch\.distributed|deepspeed|python|llamafactory|axolotl|\btune run|mlx_lm|\btrl |\bswift |"
+    r"#SBATCH|\buv run"
+)
+_SHELLS = frozenset(("bash", "sh", "zsh", "source", "."))
+
+
+def recognise(document: Document, root: Node | None) -> int:
+    """A command that starts a training, or a job with GPUs that starts another script."""
+    if document.syntax != "shell" or not _HINT.search(document.text):
+        return 0
+    commands, starts = _parsed(document)
+    if any(start.trains for start in starts):
+        return 85
+    asks = "#SBATCH" in document.text and re.search(r"^#SBATCH.*\bgpu", document.text, re.MULTILINE)
+    return 60 if asks and any(_script(command) is not None for command in commands) else 0
+
+
+def read(document: Document, root: Node | None) -> Fragment:
+    """What the launch that says most passes on, what the job asks for, and the files that are named."""
+    from trainlint.formats import launch_values as values
+    from trainlint.formats.fragment import Reference
+    from trainlint.formats.slurm import directives
+
+    commands, starts = _parsed(document)
+    training = [start for start in starts if start.trains]
+    main = max(training, key=values.weight, default=None)
+    found = directives(document)
+    fragment = values.arguments_of(document, main) if main is not None else Fragment(NAME, document)
+    values.add_job(fragment, found, main)
+    if main is not None:
+        values.add_launcher(fragment, main)
+        values.add_references(fragment, training)
+    for command in commands:
+        named = _script(command)
+        if named is not None:
+            word = command.words[named]
+            fragment.references.append(Reference("script", word.text or "", word.place, command.name))
+    fragment.facts |= {"commands": commands, "starts": starts, "launch": main, "slurm": found}
+    return fragment
+
+
+def complete(draft: Draft) -> None:
+    """The defaults of the trainer whose arguments the command line carries."""
+    from trainlint.formats import launch_values
+
+    launch_values.complete(draft)
+
+
+def _parsed(document: Document) -> tuple[tuple[Command, ...], tuple[Launch, ...]]:
+    from trainlint.formats.launch_values import parsed
+
+    return parsed(document.file, document.text)
+
+
+def _script(command: Command) -> int | None:
+    """Which word of a command is a shell script that it runs, or None."""
+    for at, word in enumerate(command.words[:-1]):
+        if (word.text or "").rpartition("/")[2] in _SHELLS and (command.words[at + 1].text or "").endswith(
+            (".sh", ".bash", ".slurm")
+        ):
+            return at + 1
+    return 0 if command.name.endswith(".sh") else None
+
+
+FORMAT = Format(NAME, "Shell or Slurm script that launches a training", recognise, read, complete)
