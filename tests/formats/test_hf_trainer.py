@@ -106,6 +106,16 @@ def test_deepspeed_casts_the_model_and_keeps_a_float32_copy():
     assert run.get("sharding.reduce_bucket") == 500_000_000
 
 
+def test_deepspeed_can_keep_masters_and_moments_in_the_low_dtype():
+    engine = fragment(
+        '{"zero_optimization": {"stage": 1}, "bf16": {"enabled": true, "bf16_master_weights_and_grads": true,'
+        ' "bf16_optimizer_states": true}}',
+        "ds.json",
+    )
+    run = draft(BASE + "bf16: true\n", engine, **FOUR)
+    assert (run.get("precision.master"), run.get("precision.moments")) == ("none", "bfloat16")
+
+
 def test_an_engine_that_was_not_read_stays_unknown():
     assert not draft(BASE + "deepspeed: elsewhere.json\n", **FOUR).has("sharding.kind")
 

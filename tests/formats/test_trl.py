@@ -79,7 +79,7 @@ def test_grpo_has_a_reference_only_with_a_penalty():
     assert draft(text, **OLD).get("reference") == "copy"
     assert draft(text, **NEW).get("reference") == "none"
     assert draft(text + "beta: 0.04\n", **NEW).get("reference") == "copy"
-    assert draft(text, **NEW).get("length.max") == 1536
+    assert not draft(text, **NEW).has("length.max")
 
 
 def test_packing_fills_rows_without_padding():
@@ -102,3 +102,14 @@ def test_data_sets_of_a_mixture_are_references():
     found = fragment(text)
     assert found.values["data.names"].value == ("org/one", "org/two")
     assert [one.text for one in found.references if one.role == "dataset"] == ["org/one", "org/two"]
+
+
+def test_a_script_that_trains_a_part_is_no_full_fine_tune():
+    assert draft(SFT + "spectrum_config_path: layers.yaml\n", **NEW).get("method") == "freeze"
+
+
+def test_trl_asks_for_a_release_of_transformers():
+    run = draft(SFT + "fsdp: full_shard\n", trl="1.16.0")
+    assert run.versions["transformers"].value == ">=4.56.2"
+    assert options(run, "optimizer.name") == {"adamw_torch", "adamw_torch_fused"}
+    assert draft(SFT, trl="1.16.0", torch="2.9.0").get("optimizer.name") == "adamw_torch_fused"

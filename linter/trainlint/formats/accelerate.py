@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from trainlint.documents import Document, Mapping, Node, Scalar
 from trainlint.formats import sharding
 from trainlint.formats.format import Format
@@ -61,6 +63,9 @@ def read(document: Document, root: Node | None) -> Fragment:
     world = fragment.values.get("parallel.world")
     if world is not None and isinstance(world.value, int) and world.value < 1:
         del fragment.values["parallel.world"]  # -1: as many as there are devices
+    mixed = fragment.values.get("precision.mixed")
+    if mixed is not None and mixed.value == "fp8":
+        fragment.values["precision.fp8"] = replace(mixed, value=True)
     _cpu(fragment)
     _engine(fragment)
     return fragment

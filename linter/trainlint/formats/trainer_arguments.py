@@ -46,6 +46,10 @@ OWN_LOOP = frozenset(("with_tracking", "checkpointing_steps", "keep_last_n_check
 """Arguments of scripts that run their own loop on accelerate: the Trainer's defaults do not hold for them."""
 
 
+FREEZING = frozenset(("spectrum_config_path", "unfrozen_parameters", "freeze_layers", "num_layers_unfrozen"))
+"""Arguments of scripts that train a part of the model."""
+
+
 def flattened(root: Mapping) -> Mapping:
     """The arguments as the parser sees them: grouped ones beside those at the top."""
     groups = [e for e in root.entries if e.name in GROUPS and isinstance(e.value, Mapping)]
@@ -78,6 +82,8 @@ def finish_reading(fragment: Fragment) -> None:
         names = tuple(name for name, _ in mixtures)
         values["data.names"] = Value(names, "written", "dataset_mixer", mixtures[0][1], file_format=fragment.format)
         fragment.references += [Reference("dataset", name, place) for name, place in mixtures]
+    if fragment.keys.keys() & FREEZING:
+        fragment.facts["freezes"] = True
     if fragment.keys.keys() & OWN_LOOP:
         fragment.facts["own_loop"] = True
 
@@ -172,6 +178,8 @@ def regime(draft: Draft, fragment: Fragment, dtype: object = None) -> None:
     """Method, load dtype, engine, mixed precision, adapter: in the order in which each needs the ones before."""
     peft.checkpoint_quantization(draft)
     peft.adapter_method(draft)
+    if fragment.facts.get("freezes"):
+        draft.derive("method", "freeze", "the script trains a part of the model")
     draft.put("method", "full", "assumed", "no adapter is named")
     precision.load_dtype(draft, dtype)
     peft.adapter_defaults(draft)

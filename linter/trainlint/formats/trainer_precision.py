@@ -162,8 +162,19 @@ def _deepspeed(draft: Draft, half: str | None, why: str) -> None:
     if draft.get("method") in ("lora", "qlora"):
         overrule(draft, "adapter.dtype", half, note)
     draft.derive("precision.gradients", half, note)
-    draft.derive("precision.master", "float32", "DeepSpeed's copy in the optimizer")
-    draft.derive("precision.moments", "float32", "DeepSpeed's optimizer runs on its float32 copy")
+    kept_low = _engine_says(draft, "bf16_master_weights_and_grads", "fp16_master_weights_and_grads")
+    draft.derive("precision.master", "none" if kept_low else "float32", "DeepSpeed's copy in the optimizer")
+    low_states = kept_low and _engine_says(draft, "bf16_optimizer_states")
+    draft.derive("precision.moments", half if low_states else "float32", "DeepSpeed's optimizer")
+
+
+def _engine_says(draft: Draft, *flags: str) -> bool:
+    """Whether a DeepSpeed config, of its own or inline, sets one of these flags."""
+    for fragment in draft.fragments:
+        for name, entry in fragment.keys.items():
+            if name.rpartition(".")[2] in flags and getattr(entry.value, "value", None) is True:
+                return True
+    return False
 
 
 def _fsdp(draft: Draft, half: str | None, why: str, kind: str) -> None:

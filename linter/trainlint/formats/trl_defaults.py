@@ -99,7 +99,7 @@ def _model(draft: Draft, fragment: Fragment) -> None:
         draft.derive("method", "qlora" if bits is not None else "lora", "`use_peft`")
     elif used is None and any(path.startswith("adapter.") for path in fragment.values):
         draft.either("method", ("full", "trl: `use_peft` is off"), ("lora", "a script of one's own"), origin="derived")
-    else:
+    elif not fragment.facts.get("freezes"):
         draft.default("method", "full", "trl: `use_peft` is off")
     peft.quantization_defaults(draft, kind="nf4", owner="trl")
     if bits is not None:
@@ -121,15 +121,12 @@ def _model(draft: Draft, fragment: Fragment) -> None:
 
 
 def _length(draft: Draft, fragment: Fragment, goal: object) -> None:
-    """Lengths, packing, padding."""
+    """Lengths, packing, padding. How long generated rows become is not known: `length.max` stays open for them."""
     draft.default("length.packing", False, "trl")
     if goal in ("grpo", "rloo"):
         first = ("", 512), ("0.26", None)
         by_release(draft, "length.prompt", "trl", *first, unit="token")
         by_release(draft, "length.completion", "trl", ("", 256), ("1.10", 512), unit="token")
-        prompt, completion = draft.get("length.prompt"), draft.get("length.completion")
-        if isinstance(prompt, int) and isinstance(completion, int):
-            draft.derive("length.max", prompt + completion, "prompt and completion", "token")
     elif not fragment.facts.get("unlimited"):
         draft.default("length.max", 1024, "trl", "token")
     packing = draft.get("length.packing")
