@@ -11,7 +11,7 @@ from trainlint.memory.device_use import device_use
 from trainlint.memory.errors import MemoryModelError
 from trainlint.memory.estimate import Estimate, estimate, ledger
 from trainlint.memory.ledger import Ledger
-from trainlint.memory.setup import RENAMED, Setup
+from trainlint.memory.setup import DTYPES, RENAMED, Setup
 from trainlint.run import TrainingRun, Value
 from trainlint.run.vocabulary import build
 
@@ -27,11 +27,15 @@ Options = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A run as the memory model sees it: what is certain, and by path what may be (lowest, likeliest, highest)."""
+    """A run as the memory model sees it: what is certain, and by path what may be.
+
+    `spans` are (lowest, likeliest, highest) in what they need, `options` in no order.
+    """
 
     config: Mapping[str, object]
     words: Mapping[str, object]
     options: Mapping[str, Options]
+    spans: Mapping[str, Options]
     assumptions: tuple[str, ...]
     unknown: tuple[str, ...]
     unbounded: bool
@@ -44,7 +48,7 @@ def assess(run: TrainingRun) -> Assessment | None:
         return None
     try:
         low, likely, high = (_estimate(question, corner) for corner in _corners(question))
-    except MemoryModelError:
+    except (MemoryModelError, ArithmeticError):  # what the model lacks, and sizes that do not go together
         return None
     allocated = Interval(min(low.low, likely.low), likely.allocated, max(high.high, likely.high))
     used = device_use(allocated)
@@ -81,7 +85,12 @@ def changed(run: TrainingRun, changes: Mapping[str, object]) -> TrainingRun:
 def asked(run: TrainingRun) -> Question | None:
     """What the run says to the memory model, or None without a shape."""
     config = run.model.config.value if run.model.config is not None else None
-    if not isinstance(config, Mapping):
+    if not isinstance(config, Mapping) or not (_sound(config) and _sound(config.get("text_config") or {})):
+        return None
+    if any(run.values[path].value < 1 for path in COUNTS if path in run.values):  # type: ignore[operator]
+        return None
+    formats = [value.value for path in FORMATS for value in (run.get(path), *run.possible.get(path, ())) if value]
+    if not all(name in DTYPES for name in formats):
         return None
     words: dict[str, object] = {}
     for path in (*RENAMED, *TOP, *SHARDING):
@@ -96,8 +105,29 @@ def asked(run: TrainingRun) -> Question | None:
             options[path] = tuple(value.value for value in values)
             notes = ", ".join(f"{value.value} ({value.note})" for value in values)
             unknown.append(f"{path}: {notes}")
-    unbounded = _fill(run, words, options, assumptions, unknown)
-    return Question(config, words, options, tuple(assumptions), tuple(unknown), unbounded)
+    spans: dict[str, Options] = {}
+    unbounded = _fill(run, words, options, spans, assumptions, unknown)
+    return Question(config, words, options, spans, tuple(assumptions), tuple(unknown), unbounded)
+
+
+COUNTS = ("batch.micro", "length.max", "adapter.rank", "parallel.data", "parallel.tensor", "parallel.pipeline")
+FORMATS = ("precision.weights", "precision.compute")
+SIZES = (
+    "hidden_size", "n_embd", "d_model", "num_hidden_layers", "n_layer", "num_layers", "num_attention_heads", "n_head",
+    "num_heads", "num_key_value_heads", "intermediate_size", "ffn_dim", "d_ff", "vocab_size", "head_dim",
+)  # fmt: skip
+DEEPEST = 1000
+"""Blocks that a model may have."""
+
+
+def _sound(config: object) -> bool:
+    """Whether the sizes of a config.json, which anybody may have written, are sizes."""
+    if not isinstance(config, Mapping):
+        return False
+    sizes = {name: config[name] for name in SIZES if config.get(name) is not None}
+    return all(type(size) is int and size > 0 for size in sizes.values()) and all(
+        sizes.get(name, 1) <= DEEPEST for name in ("num_hidden_layers", "n_layer", "num_layers")
+    )
 
 
 TOP = (
@@ -130,7 +160,8 @@ SHARDING = (
 def _fill(
     run: TrainingRun,
     words: dict[str, object],
-    options: dict[str, Options],
+    options: Mapping[str, Options],
+    spans: dict[str, Options],
     assumptions: list[str],
     unknown: list[str],
 ) -> bool:
@@ -139,7 +170,7 @@ def _fill(
     def open_(path: str, low: object, likely: object, high: object, open_end: bool = False) -> bool:
         if path in words or path in options:
             return False
-        options[path] = (low, likely, high)
+        spans[path] = (low, likely, high)
         unknown.append(path)
         return open_end
 
@@ -148,20 +179,22 @@ def _fill(
     unbounded = open_("batch.micro", 1, 1, 1, True)
     unbounded |= open_("length.max", min(SHORTEST, usual), usual, usual, True)
     open_("precision.weights", "bfloat16", "bfloat16", "float32")
-    open_("method", "lora", "full", "full")
+    open_("method", "qlora", "full", "full")
+    if "method" in spans and "quantization.bits" not in words:
+        spans["quantization.bits"], spans["quantization.type"] = (4, 0, 0), ("nf4", "", "")
     if words.get("method") in ("lora", "qlora"):
         open_("adapter.rank", 8, 8, 64)
         words.setdefault("adapter.targets", "all-linear")
     open_("checkpointing.kind", "full", "none", "none")
     open_("optimizer.name", "sgd", "adamw_torch_fused", "adamw_torch")
-    sharding = words.get("sharding.kind")
-    if sharding not in (None, "none", "device-map"):
+    engines = {words.get("sharding.kind"), *options.get("sharding.kind", ())}
+    if engines - {None, "none", "device-map"}:
         open_("parallel.data", MANY, 8, 1)
-    elif sharding == "device-map" or "parallel.data" not in words:
+    elif "device-map" in engines or "parallel.data" not in words:
         words["parallel.data"] = 1
-        if sharding == "device-map":
-            unbounded = True
-            unknown.append("how device_map spreads the blocks")
+    if "device-map" in engines:
+        unbounded = True
+        unknown.append("how device_map spreads the blocks")
     if "attention" not in words and "attention" not in options:
         assumptions.append("attention kernel: sdpa")
     return unbounded
@@ -184,12 +217,12 @@ def _estimate(question: Question, chosen: Mapping[str, object]) -> Estimate:
 
 def _corners(question: Question) -> tuple[Mapping[str, object], Mapping[str, object], Mapping[str, object]]:
     """The lowest, likeliest and highest choice. Options of versions are ordered by what each alone would need."""
-    likely = {path: options[len(options) // 2] for path, options in question.options.items()}
+    likely = {path: options[-1] for path, options in question.options.items()}
+    likely.update({path: span[1] for path, span in question.spans.items()})
     low, high = dict(likely), dict(likely)
+    for path, span in question.spans.items():
+        low[path], high[path] = span[0], span[2]
     for path, options in question.options.items():
-        if len(options) == 3:
-            low[path], _, high[path] = options
-            continue
         needs = sorted(options, key=lambda option: _estimate(question, {**likely, path: option}).allocated)
         low[path], high[path] = needs[0], needs[-1]
     return low, likely, high
