@@ -35,6 +35,13 @@ def parse(file: str, text: str) -> tuple[tuple[Node, ...], list[Problem]]:
     return _Parser(file, text).document()
 
 
+def number(token: str) -> int | float:
+    """A JSON number; one of more digits than Python converts is a float."""
+    if any(sign in token for sign in ".eE") or len(token) > 4000:
+        return float(token)
+    return int(token)
+
+
 class _Parser:
     def __init__(self, file: str, text: str) -> None:
         self.file = file
@@ -64,6 +71,8 @@ class _Parser:
                 self.begin = rest.end() if rest else self.at
                 self.at = self.begin
                 self.kind = self.token = ""
+                if self.text.startswith('"', self.begin):
+                    raise self.fail("a string that does not end on its line")
                 if self.begin < len(self.text):
                     raise self.fail(f"unexpected `{self.text[self.begin]}`")
                 return
@@ -96,7 +105,7 @@ class _Parser:
         if kind == "string":
             value: object = self.string(token)
         elif kind == "number":
-            value = float(token) if any(sign in token for sign in ".eE") else int(token)
+            value = number(token)
         elif kind == "word" and token in _WORDS:
             value = _WORDS[token]
         elif kind == "word" and token in ("True", "False", "None"):

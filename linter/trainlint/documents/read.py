@@ -68,6 +68,11 @@ def from_bytes(file: str, data: bytes, syntax: Syntax) -> Document:
 def from_text(file: str, text: str, syntax: Syntax) -> Document:
     """A document from a text; lines may end as on any system."""
     problems: list[Problem] = []
+    try:
+        text.isascii() or text.encode()
+    except UnicodeEncodeError as error:  # half of a surrogate pair: bytes that somebody else could not decode
+        line, column = text.count("\n", 0, error.start) + 1, error.start - text.rfind("\n", 0, error.start)
+        return _unread(file, syntax, "encoding", "not UTF-8", Place(file, line, column, line, column + 1))
     if text.startswith("\ufeff"):
         text = text[1:]
         problems.append(Problem("byte-order-mark", "the file starts with a byte order mark", Place(file)))
@@ -102,10 +107,12 @@ def _python(file: str, text: str) -> ast.Module:
             warnings.simplefilter("ignore")
             return ast.parse(text)
     except SyntaxError as error:
-        line, column = error.lineno or 1, error.offset or 1
+        line, column = error.lineno or 1, max(error.offset or 1, 1)
         raise Unreadable("syntax", error.msg, Place(file, line, column, line, column + 1)) from None
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise Unreadable("syntax", str(error) or "nested too deeply", Place(file)) from None
+    except ValueError as error:
+        raise Unreadable("syntax", str(error), Place(file)) from None
+    except (RecursionError, MemoryError):
+        raise Unreadable("too-deep", "nested too deeply", Place(file)) from None
 
 
 def _unread(file: str, syntax: Syntax, kind: str, message: str, place: Place | None = None) -> Document:

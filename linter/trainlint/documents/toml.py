@@ -9,6 +9,10 @@ from bisect import bisect_right
 from trainlint.documents.failure import Unreadable
 from trainlint.documents.tree import Entry, Mapping, Node, Place, Problem, Scalar, Sequence
 
+DEPTH = 100
+"""Deepest nesting read; training configs stay below ten."""
+
+_DEEP = f"nested deeper than {DEPTH} levels"
 _SPACE = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
 _BLANK = re.compile(r"[ \t]*")
 _KEY = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'|[A-Za-z0-9_-]+')
@@ -27,12 +31,16 @@ def parse(file: str, text: str) -> tuple[tuple[Node, ...], list[Problem]]:
         found = _ERROR_AT.search(said)
         line, column = (int(found[1]), int(found[2])) if found else (text.count("\n") + 1, 1)
         message = _ERROR_END.sub(" at the end of the file", _ERROR_AT.sub("", said)).strip()
-        raise Unreadable(
-            "syntax", message[:1].lower() + message[1:], Place(file, line, column, line, column + 1)
-        ) from None
+        message = (message[:1].lower() + message[1:]).replace("invalid", "bad")
+        raise Unreadable("syntax", message, Place(file, line, column, line, column + 1)) from None
+    except ValueError:  # Python refuses to convert numbers of thousands of digits
+        raise Unreadable("syntax", "a number of too many digits", Place(file)) from None
     except RecursionError:
-        raise Unreadable("too-deep", "nested too deeply", Place(file)) from None
-    return (_Locator(file, text).document(values),), []
+        raise Unreadable("too-deep", _DEEP, Place(file)) from None
+    try:
+        return (_Locator(file, text).document(values),), []
+    except RecursionError:
+        raise Unreadable("too-deep", _DEEP, Place(file)) from None
 
 
 class _Table:
@@ -160,16 +168,18 @@ class _Locator:
 def _valued(node: Mapping, values: object) -> Mapping:
     """Give every scalar the value that tomllib read for it."""
 
-    def fill(node: Node, value: object) -> None:
+    def fill(node: Node, value: object, depth: int) -> None:
+        if depth > DEPTH:
+            raise Unreadable("too-deep", _DEEP, node.place)
         match node, value:
             case Mapping(), dict():
                 for name, entry in node.index.items():
-                    fill(entry.value, value.get(name))
+                    fill(entry.value, value.get(name), depth + 1)
             case Sequence(), list():
                 for item, below in zip(node.items, value, strict=True):
-                    fill(item, below)
+                    fill(item, below, depth + 1)
             case Scalar(), _:
                 node.value = value if isinstance(value, str | int | float | bool) else str(value)
 
-    fill(node, values)
+    fill(node, values, 0)
     return node

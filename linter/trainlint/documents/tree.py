@@ -164,7 +164,7 @@ class Document:
     def line(self, number: int) -> str:
         """The text of a line, counted from 1, without its end; empty outside the file."""
         if not self.lines:
-            self.lines.extend(self.text.splitlines())
+            self.lines.extend(self.text.split("\n"))
         return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
 
 

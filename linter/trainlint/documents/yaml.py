@@ -8,7 +8,7 @@ from collections.abc import Callable
 import yaml
 
 from trainlint.documents.failure import Unreadable
-from trainlint.documents.tree import Entry, Mapping, Node, Place, Problem, Scalar, Sequence
+from trainlint.documents.tree import Entry, Mapping, Node, Place, Problem, ProblemKind, Scalar, Sequence
 
 DEPTH = 100
 """Deepest nesting read; training configs stay below ten."""
@@ -16,26 +16,26 @@ EXPANSION = 100_000
 """Most nodes a document may have once its aliases are written out."""
 
 _LOADER: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_OPENING = re.compile(r"[\[{]")
+_BREAKS = re.compile("[\x85\u2028\u2029]")
 
 
 def parse(file: str, text: str) -> tuple[tuple[Node, ...], list[Problem]]:
     """Return the documents of a YAML text and what is odd about it; raise Unreadable where it breaks."""
     _refuse_deep(file, text)
+    if not text.isascii():  # YAML 1.1 breaks lines at these too, editors don't: places count as editors do
+        text = _BREAKS.sub(" ", text)
     problems: list[Problem] = []
     composed = _Composed(file, text, problems)
     try:
         roots = tuple(composed.node(root) for root in yaml.compose_all(text, Loader=_LOADER) if root is not None)
     except yaml.MarkedYAMLError as error:
-        raise Unreadable("syntax", _said(error), _at(file, error.problem_mark or error.context_mark)) from None
+        kind: ProblemKind = "too-deep" if "nesting depth" in (error.problem or "") else "syntax"
+        mark = error.problem_mark or error.context_mark
+        raise Unreadable(kind, _said(error, text), _at(file, mark)) from None
     except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        column = error.position - text.rfind("\n", 0, error.position)
-        message = (
-            f"character U+{ord(text[error.position]):04X} is not allowed in YAML"
-            if error.position < len(text)
-            else error.reason
-        )
+        at = _refused(text, error.position)
+        line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+        message = f"character U+{ord(text[at]):04X} is not allowed in YAML" if at < len(text) else str(error.reason)
         raise Unreadable("syntax", message, Place(file, line, column, line, column + 1)) from None
     except RecursionError:
         raise Unreadable("too-deep", f"nested deeper than {DEPTH} levels", Place(file)) from None
@@ -57,10 +57,20 @@ def _refuse_deep(file: str, text: str) -> None:
             )
 
 
-def _said(error: yaml.MarkedYAMLError) -> str:
-    problem = error.problem or "not YAML"
-    if "found character '\\t'" in problem:
-        return "a tab where YAML wants spaces"
+def _refused(text: str, position: int) -> int:
+    """Where the character stands that a reader refuses; libyaml counts bytes, PyYAML's own reader characters."""
+    found = re.search("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", text)
+    return found.start() if found else position
+
+
+def _said(error: yaml.MarkedYAMLError, text: str) -> str:
+    problem, mark = error.problem or "not YAML", error.problem_mark
+    if "nesting depth" in problem:
+        return f"nested deeper than {DEPTH} levels"
+    if "cannot start any token" in problem and mark is not None:
+        line = text.split("\n")[mark.line] if mark.line <= text.count("\n") else ""
+        sign = line[mark.column : mark.column + 1]
+        return "a tab where YAML wants spaces" if sign == "\t" else f"`{sign}` can not stand here without quotes"
     return f"{problem} ({error.context})" if error.context else problem
 
 
@@ -104,16 +114,27 @@ class _Composed:
         size = self.size
         ours: Node
         if isinstance(node, yaml.MappingNode):
-            if place.end_column == 1 and node.value:  # block mappings end at the next token: pull the end back
-                last = node.value[-1][1].end_mark
-                place = Place(self.file, place.line, place.column, last.line + 1, last.column + 1)
-            ours = Mapping(self._entries(node), place)
+            entries = self._entries(node)
+            ours = Mapping(entries, self._ended(place, node, *node.value[-1:]))
         else:
-            ours = Sequence(tuple([self.node(item) for item in node.value]), place)
+            assert isinstance(node, yaml.SequenceNode)
+            items = tuple([self.node(item) for item in node.value])
+            ours = Sequence(items, self._ended(place, node, *((item, item) for item in node.value[-1:])))
         self.depth -= 1
         self.open.discard(id(node))
         self.known[id(node)] = (node, ours, self.size - size + 1)
         return ours
+
+    def _ended(self, place: Place, node: yaml.CollectionNode, *last: tuple[yaml.Node, yaml.Node]) -> Place:
+        """The place of a block collection up to the end of its last item; libyaml lets it reach to the next token."""
+        if node.flow_style or not last:
+            return place
+        key, value = last[0]
+        end = (key.end_mark.line + 1, key.end_mark.column + 1) if key is not value else place[1:3]
+        known = self.known.get(id(value))
+        if known is not None:  # that of an alias lies before
+            end = max(end, known[1].place[3:5])
+        return Place(place.file, place.line, place.column, *max(end, place[1:3]))
 
     def _entries(self, node: yaml.MappingNode) -> tuple[Entry, ...]:
         entries: list[Entry] = []
@@ -157,6 +178,8 @@ def _int(text: str) -> object:
     sign = -1 if digits.startswith("-") else 1
     digits = digits.lstrip("+-")
     try:
+        if not digits:
+            return text
         if digits == "0":
             return 0
         if digits.startswith("0b"):
