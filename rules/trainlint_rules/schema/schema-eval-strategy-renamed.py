@@ -26,10 +26,9 @@ def check(view: RunView) -> Iterator[Found]:
     if installed is not None and key.known_in(installed) is False:
         message = f"`{name}` is not in {release}: it is `{NEW}` from 4.41 on, and `{OLD}` is gone from {_gone()} on"
         yield Found(at=at, message=message, help=f"write `{other}`", notes=notes, fix=fix)
-    elif name == OLD and (installed is None or key.deprecated(installed) is not False):
+    elif name == OLD and (installed is None or key.known_in(installed) is None):
         message = f"`{OLD}` is `{NEW}` since transformers 4.41, and gone from {_gone()} on"
-        safe = fix if installed is not None and key.deprecated(installed) else None
-        yield Found(at=at, message=message, help=f"write `{NEW}`", notes=notes, fix=safe, severity="info")
+        yield Found(at=at, message=message, help=f"write `{NEW}`", notes=notes, severity="info")
 
 
 def _gone() -> str:
