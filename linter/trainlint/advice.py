@@ -24,6 +24,8 @@ PHASES = {
     "reference": "when the reference model runs",
     "save": "while a checkpoint is written",
 }
+SHORT = 128
+"""Tokens of a sample that any training data reaches."""
 STATES = ("load", "optimizer", "save")
 """Phases whose peak no smaller batch lowers."""
 WITH_METHOD = ("adapter.", "quantization.")
@@ -35,12 +37,12 @@ OBVIOUS = ("attention kernel: sdpa",)
 def budget(view: RunView) -> Assessment | None:
     """The memory to hold a run to: its estimate under the circumstances that are kindest to it.
 
-    None where no device is known, and where a device holds only part of the layers or of each matrix (tensor, pipeline
-    or context parallelism, a device map), which the estimate does not divide. A batch size that the framework searches
-    for counts as 1; samples known to be shorter than allowed count as they are.
+    None where nothing is trained, where no device is known, and where a device holds only part of the layers or of each
+    matrix (tensor, pipeline or context parallelism, a device map), which the estimate does not divide. A batch size
+    that the framework searches for counts as 1; samples known to be shorter than allowed count as they are.
     """
     memory, run = view.memory, view.run
-    if memory is None or memory.capacity is None or known(run.device.cpu_only, False):
+    if not view.root.launches or memory is None or memory.capacity is None or known(run.device.cpu_only, False):
         return None
     degrees = (run.parallel.tensor, run.parallel.pipeline, run.parallel.context, run.parallel.expert)
     if any(degree is not None and degree.value > 1 for degree in degrees):
@@ -51,10 +53,34 @@ def budget(view: RunView) -> Assessment | None:
     if known(run.batch.auto, False):
         kind["batch.micro"] = 1
     length, longest = run.length.max, run.data.tokens.get("max")
-    full = known(run.length.packing, False) or known(run.length.pad_to_max, False) or known(run.data.estimated, False)
-    if length is not None and longest is not None and longest.value < length.value and not full:
+    counted = longest is not None and not _filled(view) and not known(run.data.estimated, False)
+    if counted and length is not None and longest is not None and longest.value < length.value:
         kind["length.max"] = longest.value
     return memory.variant(kind) if kind else memory
+
+
+def reaches_length(view: RunView) -> bool:
+    """Whether it is certain that a batch has the length the estimate counts: packed, padded, or by the data."""
+    length, longest = view.run.length.max, view.run.data.tokens.get("max")
+    if length is None or _filled(view):
+        return True
+    return longest is not None and (longest.value >= length.value or not known(view.run.data.estimated, False))
+
+
+def chosen_length(view: RunView) -> bool:
+    """Whether somebody wrote both factors, samples and tokens, so that a batch of that size is what they plan with."""
+    micro, length = view.run.batch.micro, view.run.length.max
+    return micro is not None and micro.written and length is not None and length.written
+
+
+def shortest(view: RunView, memory: Assessment) -> Assessment | None:
+    """The same run on samples so short that any data has them: what the model and its states need."""
+    length = known(view.run.length.max)
+    return memory.variant({"length.max": min(SHORT, length)}) if length else memory
+
+
+def _filled(view: RunView) -> bool:
+    return known(view.run.length.packing, False) is True or known(view.run.length.pad_to_max, False) is True
 
 
 def pressure_spot(view: RunView, memory: Assessment) -> Value[object] | Scalar | Place:
@@ -118,7 +144,8 @@ def _words(view: RunView, values: Mapping[str, object]) -> str | None:
     said: list[str] = []
     for path, value in values.items():
         had = view.run.get(path)
-        if (had is not None and had.value == value) or ("method" in values and path.startswith(WITH_METHOD)):
+        implied = path.startswith(WITH_METHOD) if "method" in values else path == "loss"
+        if implied or (had is not None and had.value == value):
             continue
         if had is not None and had.place is not None and had.file_format != root.format:
             return None

@@ -2,7 +2,17 @@
 
 from collections.abc import Mapping as ConfigMapping
 
-from trainlint.advice import assumed, budget, device_words, memory_help, phase_words, pressure_spot
+from trainlint.advice import (
+    assumed,
+    budget,
+    chosen_length,
+    device_words,
+    memory_help,
+    phase_words,
+    pressure_spot,
+    reaches_length,
+    shortest,
+)
 from trainlint.documents import Document, Entry, Mapping, Node, Place, Problem, Scalar, Sequence, plain, scalars
 from trainlint.facts import devices, history, instances, models, versions
 from trainlint.formats import Draft, Format, Fragment, Reference, amp, say
@@ -57,6 +67,7 @@ __all__ = [
     "amp",
     "assumed",
     "budget",
+    "chosen_length",
     "device_words",
     "devices",
     "gib",
@@ -72,12 +83,14 @@ __all__ = [
     "plain",
     "pressure_spot",
     "quantity",
+    "reaches_length",
     "remove_line",
     "rename_key",
     "rule",
     "say",
     "scalars",
     "set_value",
+    "shortest",
     "unknown_keys",
     "versions",
     "written",

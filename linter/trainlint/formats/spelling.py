@@ -22,6 +22,7 @@ PREFERRED = frozenset(
     [
         "attn_implementation",
         "dtype",
+        "enable_liger_kernel",
         "gradient_checkpointing",
         "lora_r",
         "max_length",

@@ -119,7 +119,7 @@ def _steps(run: TrainingRun) -> Iterator[Values]:
     if _word(run.checkpointing.kind) != "full":
         yield {"checkpointing.kind": "full"}
     if _word(run.kernels) in ("", "none"):
-        yield {"kernels": "liger"}
+        yield {"kernels": "liger", "loss": "liger"}
     names = [value.value for value in run.possible.get("optimizer.name", ())] or [_word(run.optimizer.name)]
     if _word(run.method) in ("full", "freeze") and all(name in ADAM for name in names):
         yield {"optimizer.name": "adamw_bnb_8bit"}

@@ -44,7 +44,7 @@ def check(view: RunView) -> Iterator[Found]:
         message=f"`{length.key}: {length.value}` is more than the {positions} positions of {name}: {what}",
         help=f"set `{length.key}: {positions}`" + ("" if table else ", or scale the rotary embedding"),
         notes=[(run.model.id, "the model")],
-        severity="error" if table and (reached or padded) else None,
+        severity="error" if table and (reached or padded) else None if table or reached else "info",
     )
 
 

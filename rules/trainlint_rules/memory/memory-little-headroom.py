@@ -7,12 +7,14 @@ from trainlint.api import (
     RunView,
     assumed,
     budget,
+    chosen_length,
     device_words,
     gib,
     known,
     memory_help,
     phase_words,
     pressure_spot,
+    reaches_length,
     rule,
 )
 
@@ -29,6 +31,8 @@ def check(view: RunView) -> Iterator[Found]:
         or memory.verdict == "unknown"
         or known(view.run.device.unified, False)
     ):
+        return
+    if not reaches_length(view) and not chosen_length(view):
         return
     need, (room, most) = memory.device_use, memory.capacity
     if need.low > most or need.likely <= TIGHT * room:

@@ -2,14 +2,30 @@
 
 from collections.abc import Iterator
 
-from trainlint.api import Found, RunView, assumed, budget, devices, gib, known, memory_help, pressure_spot, rule
+from trainlint.api import (
+    Found,
+    RunView,
+    assumed,
+    budget,
+    chosen_length,
+    devices,
+    gib,
+    known,
+    memory_help,
+    pressure_spot,
+    reaches_length,
+    rule,
+    shortest,
+)
 
 
 @rule(severity="warning", needs=("device.name", "memory"))
 def check(view: RunView) -> Iterator[Found]:
-    memory = budget(view)
+    full = memory = budget(view)
+    if full is not None and not reaches_length(view) and not chosen_length(view):
+        memory = shortest(view, full)
     found = devices.find(known(view.run.device.name, "") or "")
-    if memory is None or found is None or found.usable is None or found.memory is None:
+    if full is None or memory is None or found is None or found.usable is None or found.memory is None:
         return
     need, (least, most) = memory.device_use, found.usable
     certain = need.low > most
@@ -20,6 +36,6 @@ def check(view: RunView) -> Iterator[Found]:
         at=pressure_spot(view, memory),
         message=f"needs {f'at least {gib(need.low)}' if certain else f'about {gib(need.likely)}'}: of the "
         f"{gib(found.memory[1])} of the {found.name}, macOS lets the GPU use {share}{assumed(memory)}",
-        help=memory_help(view, memory),
+        help=memory_help(view, full),
         notes=[(view.run.device.name, "the device")],
     )
