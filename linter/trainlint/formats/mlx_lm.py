@@ -100,6 +100,7 @@ def complete(draft: Draft) -> None:
     draft.default("clip", 0.0, "mlx-lm does not clip")
     draft.default("schedule.max_steps", 1000, "mlx-lm", "step")
     draft.default("evaluation.steps", 25, "mlx-lm", "step")
+    draft.derive("evaluation.gather_logits", False, "mlx-lm keeps the loss of each batch alone")
     draft.derive("sharding.kind", "none", "mlx-lm keeps a whole model on every device")
     draft.derive("device.unified", True, "MLX runs on memory that device and host share")
 
