@@ -21,6 +21,7 @@ USUAL = 2048
 """Tokens taken for the likely value where no length is known, or the model's positions if they are fewer."""
 MANY = 4096
 """Processes taken for the low end where the number of shards is not known."""
+FEW = 256
 
 Options = tuple[object, ...]
 
@@ -47,10 +48,12 @@ def assess(run: TrainingRun) -> Assessment | None:
     if question is None:
         return None
     try:
-        low, likely, high = (_estimate(question, corner) for corner in _corners(question))
+        corners = [_estimate(question, corner) for corner in _corners(question)]
     except (MemoryModelError, ArithmeticError):  # what the model lacks, and sizes that do not go together
         return None
-    allocated = Interval(min(low.low, likely.low), likely.allocated, max(high.high, likely.high))
+    likely = corners[0]
+    lows, highs = (corner.low for corner in corners), (corner.high for corner in corners)
+    allocated = Interval(min(lows), likely.allocated, max(highs))
     used = device_use(allocated)
     capacity = _capacity(run)
     return Assessment(
@@ -215,8 +218,12 @@ def _estimate(question: Question, chosen: Mapping[str, object]) -> Estimate:
     return estimate(question.config, _setup(question, chosen))
 
 
-def _corners(question: Question) -> tuple[Mapping[str, object], Mapping[str, object], Mapping[str, object]]:
-    """The lowest, likeliest and highest choice. Options of versions are ordered by what each alone would need."""
+def _corners(question: Question) -> list[dict[str, object]]:
+    """The likeliest choice, then the lowest and highest. Options of versions are ordered by what each alone would need.
+
+    Two more where small models break the order: their logits outweigh what LoRA saves, and of thousands of shards each
+    holds a whole row.
+    """
     likely = {path: options[-1] for path, options in question.options.items()}
     likely.update({path: span[1] for path, span in question.spans.items()})
     low, high = dict(likely), dict(likely)
@@ -225,7 +232,12 @@ def _corners(question: Question) -> tuple[Mapping[str, object], Mapping[str, obj
     for path, options in question.options.items():
         needs = sorted(options, key=lambda option: _estimate(question, {**likely, path: option}).allocated)
         low[path], high[path] = needs[0], needs[-1]
-    return low, likely, high
+    corners = [likely, low, high]
+    if "method" in question.spans:
+        corners.append({**high, "method": "lora", "adapter.rank": 64})
+    if "parallel.data" in question.spans:
+        corners.append({**low, "parallel.data": FEW})
+    return corners
 
 
 def _capacity(run: TrainingRun) -> tuple[int, int] | None:
@@ -246,4 +258,4 @@ def _verdict(used: Interval, capacity: tuple[int, int] | None, unbounded: bool) 
 
 
 def _ledger(question: Question) -> Ledger:
-    return ledger(question.config, _setup(question, _corners(question)[1]))
+    return ledger(question.config, _setup(question, _corners(question)[0]))
