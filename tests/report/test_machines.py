@@ -148,3 +148,9 @@ def test_an_empty_result_is_a_valid_report(name: str) -> None:
         ElementTree.fromstring(said)
     elif name != "github":
         json.loads(said)
+
+
+@pytest.mark.parametrize("name", report.FORMATS)
+def test_what_utf8_can_not_write_is_replaced(name: str) -> None:
+    odd = Finding("a-b", "error", "half \ud800", Place("a\udcff.yaml"))
+    report.render(name, Result((odd,), sources={"a\udcff.yaml": "x"}), RULES).encode()

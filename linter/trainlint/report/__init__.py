@@ -29,13 +29,21 @@ def render(
 
     `rules` gives the reports that describe rules their pages. `color`, `statistics`, `verbose` (what was not judged)
     and `quiet` (one line a finding) concern the text report alone. The text ends with a newline unless it is empty.
-    Raises TrainlintError for a name that is neither.
+    Raises TrainlintError for a name that is neither. It is text that UTF-8 can write, whatever the sources hold.
     """
-    match name:
-        case "text":
-            from trainlint.report import text
+    if name == "text":
+        from trainlint.report import text
 
-            return text.render(result, color=color, statistics=statistics, verbose=verbose, quiet=quiet)
+        said = text.render(result, color=color, statistics=statistics, verbose=verbose, quiet=quiet)
+    else:
+        said = _for_programs(name, result, rules, further or {})
+    return said if said.isascii() else said.encode("utf-8", "replace").decode("utf-8")
+
+
+def _for_programs(
+    name: str, result: Result, rules: Iterable[Rule], further: Mapping[str, Callable[[Result], str]]
+) -> str:
+    match name:
         case "json":
             from trainlint.report import json
 
@@ -56,7 +64,7 @@ def render(
             from trainlint.report import junit
 
             return junit.render(result)
-    if further and name in further:
+    if name in further:
         return further[name](result)
-    known = ", ".join((*FORMATS, *sorted(further or ())))
+    known = ", ".join((*FORMATS, *sorted(further)))
     raise TrainlintError(f"no output format `{name}`, there are: {known}")

@@ -114,5 +114,5 @@ def _region(place: Place) -> dict[str, object]:
 def _uri(file: str) -> str:
     path = file.replace("\\", "/")
     if re.match(r"[A-Za-z]:/", path):
-        return "file:///" + quote(path, safe="/:")
-    return ("file://" if path.startswith("/") else "") + quote(path)
+        return "file:///" + quote(path, safe="/:", errors="surrogateescape")
+    return ("file://" if path.startswith("/") else "") + quote(path, errors="surrogateescape")
