@@ -31,7 +31,18 @@ def _run(run: TrainingRun, found: Assessment | None) -> dict[str, object]:
         "device": {"name": _bare(device.name), "count": _bare(device.count), "memory_bytes": _bare(device.memory)},
     }
     if found is None:
-        return made | {"allocated": {}, "device_use": {}, "verdict": "unknown", "unknown": [unknown_reason(run)]}
+        nothing = {"low": None, "likely": None, "high": None}
+        return made | {
+            "parameters": {"total": _bare(run.model.parameters), "trainable": None},
+            "allocated": nothing,
+            "device_use": nothing,
+            "peak_phase": None,
+            "phases": {},
+            "verdict": "unknown",
+            "ledger": [],
+            "assumptions": [],
+            "unknown": [unknown_reason(run)],
+        }
     return made | {
         "parameters": {"total": found.parameters, "trainable": found.trainable},
         "allocated": _interval(found.allocated),
