@@ -242,3 +242,14 @@ def test_without_a_sound_shape_nothing_is_said(config: Any) -> None:
 )
 def test_values_beyond_the_model_say_nothing(changes: dict[str, object]) -> None:
     assert assess(run(changes)) is None
+
+
+def test_an_unfilled_limit_on_the_length_is_no_lower_bound() -> None:
+    values = {path: Value(value) for path, value in KNOWN.items()}
+    trainer = build("train.yaml", "trl", ("train.yaml",), values)
+    packed = build("train.yaml", "trl", ("train.yaml",), {**values, "length.packing": Value(True)})
+    loose, full = assess(trainer), assess(packed)
+    assert loose is not None
+    assert full is not None
+    assert loose.allocated.low < full.allocated.low
+    assert loose.allocated.likely == full.allocated.likely

@@ -12,7 +12,7 @@ from trainlint.memory.errors import MemoryModelError
 from trainlint.memory.estimate import Estimate, estimate, ledger
 from trainlint.memory.ledger import Ledger
 from trainlint.memory.setup import DTYPES, RENAMED, Setup
-from trainlint.run import TrainingRun, Value
+from trainlint.run import TrainingRun, Value, known
 from trainlint.run.vocabulary import build
 
 SHORTEST = 128
@@ -181,6 +181,7 @@ def _fill(
     usual = min(USUAL, positions.value) if positions is not None else USUAL
     unbounded = open_("batch.micro", 1, 1, 1, True)
     unbounded |= open_("length.max", min(SHORTEST, usual), usual, usual, True)
+    _rows(run, words, spans, assumptions)
     open_("precision.weights", "bfloat16", "bfloat16", "float32")
     open_("method", "qlora", "full", "full")
     if "method" in spans and "quantization.bits" not in words:
@@ -201,6 +202,27 @@ def _fill(
     if "attention" not in words and "attention" not in options:
         assumptions.append("attention kernel: sdpa")
     return unbounded
+
+
+def _rows(run: TrainingRun, words: dict[str, object], spans: dict[str, Options], assumptions: list[str]) -> None:
+    """How long batches get: a limit on the length says it where rows are filled up, else the data do.
+
+    A run file gives the length of the batches themselves.
+    """
+    limit, longest = run.length.max, run.data.tokens.get("max")
+    if limit is None or run.root_format == "trainlint-run" or "length.max" not in words:
+        return
+    filled = (run.length.packing, run.length.pad_to_max)
+    if any(flag is not None and flag.value for flag in filled) or known(run.objective) == "pretrain":
+        return
+    if longest is not None and longest.origin == "written":
+        words["length.max"] = min(limit.value, longest.value)
+        return
+    short = min(limit.value, max(SHORTEST, longest.value if longest is not None else 0))
+    if short < limit.value:
+        del words["length.max"]
+        spans["length.max"] = (short, limit.value, limit.value)
+        assumptions.append(f"samples as long as `{limit.key or 'length.max'}: {limit.value}` allows")
 
 
 def _setup(question: Question, chosen: Mapping[str, object]) -> Setup:
