@@ -101,6 +101,7 @@ class Parameter:
         "name",
         "nbytes",
         "node",
+        "optimized",
         "shape",
         "tensor",
         "trained",
@@ -115,6 +116,7 @@ class Parameter:
         self.dtype = dtype
         self.shape = shape
         self.trained = trained
+        self.optimized = trained
         self.nbytes = nbytes
         self.copies = 1
         self.gradient: Storage | None = None

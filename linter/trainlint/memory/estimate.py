@@ -12,8 +12,9 @@ from trainlint.memory.families import Family, family
 from trainlint.memory.ledger import ALWAYS, REPORTED, STEP, Budget, Ledger
 from trainlint.memory.optimizers import state_bytes, step_bytes
 from trainlint.memory.setup import Setup
-from trainlint.memory.sharding import Sharding, shard_elements
-from trainlint.memory.walk import Walk, group_of
+from trainlint.memory.sharded import fully_sharded
+from trainlint.memory.walk import Walk
+from trainlint.memory.zero import SPREAD, zero
 
 Config = Mapping[str, object]
 
@@ -81,7 +82,7 @@ def estimate(config: Config, setup: Setup) -> Estimate:
         peak_phase=top,
         phases=phases,
         parameters=sum(p.elements * p.copies for p in answer.parameters),
-        trainable=sum(p.elements * p.copies for p in answer.parameters if p.trained),
+        trainable=sum(p.elements * p.copies for p in answer.parameters if p.trained and p.optimized),
         assumptions=tuple(answer.assumptions),
         warnings=tuple(answer.warnings),
         unknown=tuple(answer.unknown),
@@ -97,8 +98,12 @@ def solve(config: Config, setup: Setup, every_layer: bool = False, register: boo
     """Walk the model as the setup runs it."""
     source = family(config)
     answer = Answer(source)
-    if setup.sharding == "fsdp2":
-        _fully_sharded(answer, source, setup, every_layer, register)
+    if setup.sharding in ("fsdp", "fsdp2") and setup.data > 1:
+        answer.parameters = fully_sharded(answer.budget, source, setup, every_layer, register, seen)
+        return answer
+    if setup.sharding in ("zero1", "zero2", "zero3"):
+        answer.parameters = zero(answer.budget, source, setup, every_layer, register, seen)
+        answer.widen(*SPREAD, "DeepSpeed's buffers are counted from its source, not simulated")
         return answer
     walk = Walk(source.architecture, source.config, setup, every_layer, register)
     walk.run()
@@ -111,6 +116,8 @@ def solve(config: Config, setup: Setup, every_layer: bool = False, register: boo
     count = sum(p.elements * p.copies for p in frozen)
     budget.add("reference model", walk.weights, count, size, ALWAYS, f"{count} x {SIZES[walk.weights]} B")
     training(budget, walk)
+    if setup.sharding == "none" and setup.data > 1:
+        _replicated(budget, walk)
     if setup.eval_steps:
         evaluation(budget, source, setup, every_layer, register)
     return answer
@@ -184,6 +191,14 @@ def _picture(walk: Walk) -> Totals:
     return register.pictures.get("evaluation", {}) if register is not None else {}
 
 
+def _replicated(budget: Budget, walk: Walk) -> None:
+    """DistributedDataParallel's gradient buckets: as large as all gradients, beside them unless they are views of it."""
+    trained = [p for p in walk.parameters.values() if p.trained]
+    elements = sum(p.elements * p.copies for p in trained)
+    size = sum(p.nbytes * p.copies for p in trained)
+    budget.add("gradient buckets", trained[0].dtype if trained else "float32", elements, size, ALWAYS, "one copy of all gradients")
+
+
 def gradient_phases(walk: Walk) -> tuple[str, ...]:
     """When whole gradients live that the walk does not count itself."""
     return (*STEP, "optimizer") if walk.accumulating else ("optimizer",)
@@ -197,7 +212,7 @@ def training(budget: Budget, walk: Walk) -> None:
     count = sum(p.copies for p in trained)
     dtype = trained[0].dtype if trained else "float32"
     nbytes = sum(rounded(p.elements * SIZES[p.dtype]) * p.copies for p in trained)
-    if not setup.in_backward:
+    if not setup.in_backward and not walk.bucket_views:
         budget.add("gradients", dtype, elements, nbytes, gradient_phases(walk), f"{elements} trained parameters")
     state = state_bytes(setup.optimizer, trained, setup.momentum)
     budget.add("optimizer state", dtype, elements, state, ALWAYS, f"{setup.optimizer}, {elements} trained parameters")
@@ -211,40 +226,3 @@ def _step(budget: Budget, setup: Setup, trained: list[Parameter], count: int) ->
     temporary = step_bytes(setup.optimizer, trained, setup.foreach)
     what = "optimizer temporaries" if temporary >= clipping else "gradient norms for clipping"
     budget.add(what, "float32", 0, max(temporary, clipping), ("optimizer",), f"{setup.optimizer}, {count} tensors")
-
-
-def _piece(parameter: Parameter, world: int, dtype: str) -> int:
-    """Bytes of one device's piece of a parameter."""
-    pieces = shard_elements(parameter.elements, parameter.shape[0], world)
-    return rounded(pieces * SIZES[dtype]) * parameter.copies
-
-
-def _fully_sharded(answer: Answer, source: Family, setup: Setup, every_layer: bool, register: bool) -> None:
-    """FSDP2: a first walk finds the groups, a second one gathers and reduces them."""
-    load, compute = setup.weights, setup.compute_dtype
-    mixed = compute != load
-    plain = dataclasses.replace(setup, weights=compute, compute=compute, autocast=False)
-    dry = Walk(source.architecture, source.config, plain, every_layer)
-    dry.run()
-    groups: dict[str, list[tuple[int, int]]] = {"root": []}
-    for name, parameter in dry.parameters.items():
-        groups.setdefault(group_of(name), []).append((parameter.elements, parameter.shape[0]))
-    walk = Walk(source.architecture, source.config, plain, every_layer, register)
-    reduce = "float32" if mixed else compute
-    walk.sharding = Sharding(walk.tape, groups, setup.data, compute, load, reduce, mixed, setup.reshard_after_forward)
-    walk.run()
-    budget, world = answer.budget, setup.data
-    answer.parameters = list(walk.parameters.values())
-    seen(budget, walk)
-    trained = [p for p in answer.parameters if p.trained]
-    elements = sum(p.elements * p.copies for p in answer.parameters)
-    held = sum(_piece(p, world, load) for p in answer.parameters)
-    budget.add(
-        "weight shards", load, elements // world, held, ALWAYS, f"{elements} x {SIZES[load]} B / {world} devices"
-    )
-    elements = sum(p.elements * p.copies for p in trained)
-    held = sum(_piece(p, world, load) for p in trained)
-    budget.add("gradient shards", load, elements // world, held, gradient_phases(walk), "as the weight shards")
-    count = sum(p.copies for p in trained)
-    budget.add("optimizer state shards", load, 2 * elements // world, 2 * held + 512 * count, ALWAYS, "two moments")
-    budget.add("loss scale and counters", "float32", 0, 512)

@@ -107,11 +107,76 @@ class Sharding:
         self._label("gradient reduction")
         elements = sum(shard_elements(p.elements, p.shape[0], self.world) for p in trained)
         self.reducing = self.tape.new(elements * self.world, self.reduce)
+        last = trained[-1].gradient if group == "root" else None  # a loop variable of foreach_reduce still names it
         for parameter in trained:
             parameter.gradient = None
         self._label("gradients")
         reduced = self.tape.new(elements, self.reduce)
+        del last
         self.shards.append(self.tape.new(elements, self.load) if self.load != self.reduce else reduced)
+
+
+class FlatSharding(Sharding):
+    """FSDP1: the parameters of a unit are one flat tensor, padded to the number of devices.
+
+    The root stays whole from its forward on, over the optimizer's step too where nothing in it is trained. In backward
+    the unit before is gathered ahead. Its gradients are concatenated, which stays named while they are cast to the
+    reduce dtype and reduced. Source: torch 2.13, torch/distributed/fsdp/_runtime_utils.py, _flat_param.py.
+    """
+
+    def _elements(self, group: str) -> int:
+        total = sum(elements for elements, _ in self.groups[group])
+        return -(-total // self.world) * self.world
+
+    def _unshard(self, group: str) -> None:
+        if group in self.whole:
+            return
+        self._label("gathered weights")
+        elements = self._elements(group)
+        cast = self.tape.new(elements // self.world, self.compute) if self.mixed else None
+        self.whole[group] = [self.tape.new(elements, self.compute)]
+        del cast
+
+    def before_forward(self, group: str) -> None:
+        """Gather the flat tensor."""
+        self._unshard(group)
+
+    def after_forward(self, group: str) -> None:
+        """Free it, except the root's."""
+        self.order.append(group)
+        if self.reshard and group != "root":
+            self.whole.pop(group, None)
+
+    def before_backward(self, group: str) -> None:
+        """Gather again, and the unit before ahead (backward_prefetch BACKWARD_PRE)."""
+        self._unshard(group)
+        index = self.order.index(group)
+        if index:
+            self._unshard(self.order[index - 1])
+
+    def after_backward(self, group: str, parameters: Sequence[Parameter]) -> None:
+        """Concatenate, cast and reduce; a unit without gradients is only freed, the root not even that."""
+        trained = [parameter for parameter in parameters if parameter.trained]
+        if not trained:
+            if group != "root":
+                self.whole.pop(group, None)
+            return
+        self._label("gradient reduction")
+        total = sum(parameter.elements for parameter in trained)
+        total = -(-total // self.world) * self.world
+        flat = self.tape.new(total, self.compute)
+        for parameter in trained:
+            parameter.gradient = None
+        self.whole.pop(group, None)
+        cast = self.tape.new(total, self.reduce) if self.reduce != self.compute else None
+        self._label("gradients")
+        shard = self.tape.new(total // self.world, self.reduce)
+        del cast
+        if self.reduce != self.load:
+            reduced, shard = shard, self.tape.new(total // self.world, self.load)
+            del reduced
+        del flat
+        self.shards.append(shard)
 
 
 def shard_elements(elements: int, rows: int, world: int) -> int:

@@ -87,6 +87,10 @@ class Walk:
         self.accumulating = self.training and (setup.accumulation > 1 or setup.zero_grad == "to-zero")
         if setup.in_backward and self.training:
             self.tape.on_gradient = self._step_at_once
+        self.bucket_views = self.training and setup.bucket_view and setup.sharding == "none" and setup.data > 1
+        if self.bucket_views:
+            self.tape.on_gradient = _into_bucket
+        self.dense_gradients = False
         self.sharding: Sharding | None = None
         self.parameters: dict[str, Parameter] = {}
         self.prefix = ""
@@ -171,7 +175,9 @@ class Walk:
         dtype = setup.adapter_dtype if kind == "adapter" else self.weights
         trained = (not setup.adapted or kind == "adapter") and self.role != "reference"
         nbytes = self._quantized_bytes(shape) if kind == "quantized" else rounded(elements * SIZES[dtype])
-        found = Parameter(full, kind, elements, dtype, shape, trained, nbytes)
+        dense = self.dense_gradients and group_of(full) != "root" and kind != "quantized"
+        found = Parameter(full, kind, elements, dtype, shape, trained or dense, nbytes)
+        found.optimized = trained
         self._keep(found)
         return found
 
@@ -498,6 +504,11 @@ class Walk:
         peaks = memory.close()
         peaks.pop("setup", None)
         return peaks
+
+
+def _into_bucket(parameter: Parameter) -> None:
+    """A gradient is copied into its bucket, and becomes a view of it."""
+    parameter.gradient = None
 
 
 def group_of(full: str) -> str:
