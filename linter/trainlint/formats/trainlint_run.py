@@ -13,6 +13,8 @@ NAME = "trainlint-run"
 SHORT = {"optimizer": "optimizer.name", "model": "model.id", "device": "device.name"}
 """Groups that may be written as one word."""
 WANTED = {"count": "a whole number", "number": "a number", "flag": "true or false", "text": "a word"}
+COUNTED = ("byte", "token", "sample", "parameter")
+"""Units of which there is never less than nothing (of steps -1 may say: as many as there are)."""
 OFFLOAD = {"none": "none", "cpu": "cpu", "nvme": "nvme", True: "cpu", False: "none"}
 
 
@@ -52,6 +54,8 @@ def _read(fragment: Fragment, entry: Entry, path: str, faults: list[tuple[Place,
     elif isinstance(node, Mapping) and (path in GROUPS or path in ("model.shape", "versions", "data.tokens")):
         for below in node.entries:
             _read(fragment, below, f"{path}.{below.name}", faults)
+    elif path in GROUPS or path in ("model.shape", "versions", "data.tokens"):
+        faults.append((node.place, f"`{path}` is a group of values"))
     else:
         faults.append((entry.key.place, f"a run has no `{path}`{_suggestion(path)}"))
 
@@ -68,9 +72,7 @@ def _put(fragment: Fragment, path: str, info: PathInfo, node: Node, faults: list
     if isinstance(node, Scalar) and node.value is None:
         return
     made: object = None
-    wanted = {"count": "a whole number", "number": "a number", "flag": "true or false", "text": "a word"}.get(
-        info.kind, ""
-    )
+    wanted = WANTED.get(info.kind, "")
     if info.kind == "anything":
         made = plain(node)
     elif info.kind == "texts":
@@ -85,7 +87,7 @@ def _put(fragment: Fragment, path: str, info: PathInfo, node: Node, faults: list
                 made = value if isinstance(value, str) else None
                 if info.choices:
                     made, wanted = (made if made in info.choices else None), "one of " + ", ".join(info.choices)
-            case _ if info.unit and isinstance(value, str):
+            case _ if info.unit and isinstance(value, str) and (info.unit == "byte" or real(value) is None):
                 made, wanted = _quantity(value, info)
             case "count" if info.unit != "byte":
                 made = whole(value)
@@ -93,6 +95,8 @@ def _put(fragment: Fragment, path: str, info: PathInfo, node: Node, faults: list
                 made = real(value)
             case _:
                 wanted = "a size with its unit, like `24 GiB`"
+        if info.unit in COUNTED and isinstance(made, int | float) and made < 0:
+            made, wanted = None, f"a number of {info.unit}s, none or more"
     if made is None:
         raw = f", not `{node.raw}`" if isinstance(node, Scalar) else ""
         faults.append((node.place, f"`{path}` is {wanted}{raw}"))
@@ -108,7 +112,9 @@ def _quantity(text: str, info: PathInfo) -> tuple[object, str]:
         number = parse(text, info.unit)
     except UnitError:
         return None, f"a number of {info.unit}s with its unit"
-    return int(number) if info.kind == "count" else number, ""
+    if info.kind != "count":
+        return number, ""
+    return whole(number), f"a whole number of {info.unit}s"
 
 
 def _suggestion(path: str) -> str:
