@@ -29,8 +29,9 @@ class Fragment:
     """One recognised document.
 
     `values` holds what is *written*, by path of the run; `references` what it names; `root` the mapping it was read
-    from (None for scripts); `launches` whether it is a trainer's config, so that a run starts here. `section` and
-    `framework` name the key history that its keys belong to.
+    from (None for scripts); `launches` whether it is a trainer's config, so that a run starts here; `starts` whether it
+    is a launcher: the runs of what it names are started by it. `section` and `framework` name the key history that its
+    keys belong to. `others` are further trainings that the same document starts, each a fragment of its own.
     """
 
     format: str
@@ -39,9 +40,11 @@ class Fragment:
     framework: str = ""
     section: str = ""
     launches: bool = False
+    starts: bool = False
     values: dict[str, Value[object]] = field(default_factory=dict)
     references: list[Reference] = field(default_factory=list)
     facts: dict[str, object] = field(default_factory=dict)
+    others: tuple[Fragment, ...] = ()
     _keys: dict[str, Entry] | None = None
 
     @property

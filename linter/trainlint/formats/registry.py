@@ -39,7 +39,9 @@ def built_in() -> tuple[Format, ...]:
 
 
 def recognise(document: Document, formats: Iterable[Format]) -> Iterator[tuple[Format, Fragment]]:
-    """The fragments of a document: one per YAML document that is a training config, none for anything else."""
+    """The fragments of a document: one per YAML document that is a training config, more where a launcher starts
+    several trainings, none for anything else.
+    """
     for root in document.roots or (None,):
         sure, best = 0, None
         for candidate in formats:
@@ -47,4 +49,5 @@ def recognise(document: Document, formats: Iterable[Format]) -> Iterator[tuple[F
             if score > sure:
                 sure, best = score, candidate
         if best is not None and sure >= THRESHOLD:
-            yield best, best.read(document, root)
+            fragment = best.read(document, root)
+            yield from ((best, one) for one in (fragment, *fragment.others))

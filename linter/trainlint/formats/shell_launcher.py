@@ -58,6 +58,7 @@ def read(document: Document, root: Node | None) -> Fragment:
         if named is not None:
             word = command.words[named]
             fragment.references.append(Reference("script", word.text or "", word.place, command.name))
+    fragment.starts = True
     fragment.facts |= {"commands": commands, "starts": starts, "launch": main, "slurm": found}
     return fragment
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from trainlint.formats import Fragment, Reference
@@ -13,7 +13,8 @@ Opener = Callable[[Path], list[Fragment]]
 
 FILES = frozenset(("deepspeed", "accelerate", "adapter", "config", "script"))
 """Roles whose text may be the path of another config."""
-LAUNCHER = "shell-launcher"
+WAYS = 8
+"""Of more launchers than these it is not asked which one starts a run."""
 MODEL_FILES = ("config.json",)
 ADAPTER_FILES = ("adapter_config.json",)
 
@@ -32,22 +33,31 @@ class Joiner:
     def runs(self) -> list[list[Fragment]]:
         """All runs: one per fragment that starts one, then one per fragment that no other claims."""
         roots = [fragment for fragment in self.fragments if fragment.launches]
-        launchers = [
-            fragment for fragment in self.fragments if not fragment.launches and fragment.format == "shell-launcher"
-        ]
         started: dict[int, list[Fragment]] = defaultdict(list)
-        for launcher in (*launchers, *roots):
+        for launcher in [fragment for fragment in self.fragments if fragment.starts]:
             for named in self.named(launcher):
-                if named.launches and named is not launcher and launcher.format == "shell-launcher":
+                if (named.launches or named.starts) and named is not launcher:
                     started[id(named)].append(launcher)
         runs = []
         for root in roots:
             if root.format == "python-script" and any(launcher.launches for launcher in started[id(root)]):
                 continue  # the command line that runs it carries the run's values: it is the root
-            runs.append(self.run(root, started[id(root)]))
+            runs += [self.run(root, way) for way in self.ways(root, started)]
         self.beside(runs)
         runs += [self.run(fragment, []) for fragment in self.fragments if id(fragment) not in self.claimed]
         return runs
+
+    def ways(self, root: Fragment, started: Mapping[int, list[Fragment]]) -> list[list[Fragment]]:
+        """Each way a root is started: a launcher with what starts that in turn; those that say the same are one.
+
+        Where there are many, it is not known which one is meant, and none joins.
+        """
+        distinct: dict[object, list[Fragment]] = {}
+        for way in _ways(root, started, ()):
+            said = [(path, repr(value.value)) for launcher in way for path, value in launcher.values.items()]
+            files = {id(named) for launcher in way for named in self.named(launcher)}
+            distinct.setdefault((frozenset(said), frozenset(files)), way)
+        return list(distinct.values()) if len(distinct) <= WAYS else [[]]
 
     def run(self, root: Fragment, launchers: list[Fragment]) -> list[Fragment]:
         """A root, what starts it, and all that these name, each once."""
@@ -59,7 +69,8 @@ class Joiner:
                 continue
             members.append(fragment)
             self.claimed.add(id(fragment))
-            todo += [named for named in self.named(fragment) if not named.launches or named.format == "python-script"]
+            named = [one for one in self.named(fragment) if not one.starts]
+            todo += [one for one in named if not one.launches or one.format == "python-script"]
         return members
 
     def named(self, fragment: Fragment) -> list[Fragment]:
@@ -92,8 +103,18 @@ class Joiner:
                 loose[Path(fragment.file).resolve().parent].append(fragment)
         for folder, fragments in loose.items():
             there = folders.get(folder, [])
-            if len(fragments) == 1 and len(there) == 1 and not any(f.format == "accelerate" for f in there[0]):
-                there[0] += self.run(fragments[0], [])
+            if len(fragments) == 1 and len({id(run[0]) for run in there}) == 1:
+                for run in there:
+                    if not any(fragment.format == "accelerate" for fragment in run):
+                        run += self.run(fragments[0], [])
+
+
+def _ways(
+    fragment: Fragment, started: Mapping[int, list[Fragment]], below: tuple[Fragment, ...]
+) -> list[list[Fragment]]:
+    launchers = [one for one in started.get(id(fragment), ()) if not any(one is other for other in below)]
+    ways = [[one, *way] for one in launchers for way in _ways(one, started, (*below, fragment))]
+    return ways or [[]]
 
 
 def find_file(origin: Path, text: str, inside: tuple[str, ...] = ()) -> Path | None:

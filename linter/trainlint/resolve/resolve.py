@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from trainlint.resolve.versions import versions_at
 from trainlint.run import TrainingRun, Value, build
 
 PROFILES = ("default", "strict", "teaching")
-PRECEDENCE = ("shell-launcher", "", "python-script", "accelerate", "deepspeed", "peft-adapter", "model-config")
+PRECEDENCE = ("launcher", "", "python-script", "accelerate", "deepspeed", "peft-adapter", "model-config")
 """Whose value counts where several say one thing: flags on the command line, the root (""), then what it names."""
 
 
@@ -48,6 +48,7 @@ def _resolved(
     versions: dict[str, Value[str]] = {}
     for member in reversed(members):
         versions.update(versions_at(Path(member.file).parent))
+    versions.update(_installed(members))
     versions.update(settings.versions)
     draft = Draft(tuple(members), merged(members), versions)
     add_hardware(draft, root.document.comments, settings, asked)
@@ -61,6 +62,14 @@ def _resolved(
     files = tuple(dict.fromkeys(member.file for member in members))
     run = build(root.file, root.format, files, draft.values, draft.possible)
     return Resolved(run, tuple(members))
+
+
+def _installed(members: list[Fragment]) -> Iterator[tuple[str, Value[str]]]:
+    """Versions that a launcher installs before it starts the training."""
+    for member in reversed(members):
+        for path, value in member.values.items():
+            if path.startswith("versions.") and isinstance(value.value, str):
+                yield path.removeprefix("versions."), value  # type: ignore[misc]
 
 
 def _profile(root: Fragment, settings: Stated) -> Value[object]:
@@ -87,6 +96,8 @@ def merged(members: list[Fragment]) -> dict[str, Value[object]]:
 def _rank(member: Fragment, root: Fragment) -> int:
     if member is root:
         return PRECEDENCE.index("")
+    if member.starts:
+        return PRECEDENCE.index("launcher")
     return PRECEDENCE.index(member.format) if member.format in PRECEDENCE else len(PRECEDENCE)
 
 
