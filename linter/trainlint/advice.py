@@ -24,8 +24,6 @@ PHASES = {
     "reference": "when the reference model runs",
     "save": "while a checkpoint is written",
 }
-SHORT = 128
-"""Tokens of a sample that any training data reaches."""
 STATES = ("load", "optimizer", "save")
 """Phases whose peak no smaller batch lowers."""
 WITH_METHOD = ("adapter.", "quantization.")
@@ -35,11 +33,11 @@ OBVIOUS = ("attention kernel: sdpa",)
 
 
 def budget(view: RunView) -> Assessment | None:
-    """The memory to hold a run to: its estimate under the circumstances that are kindest to it.
+    """The memory to hold a run to.
 
     None where nothing is trained, where no device is known, and where a device holds only part of the layers or of each
     matrix (tensor, pipeline or context parallelism, a device map), which the estimate does not divide. A batch size
-    that the framework searches for counts as 1; samples known to be shorter than allowed count as they are.
+    that the framework searches for counts as 1.
     """
     memory, run = view.memory, view.run
     if not view.root.launches or memory is None or memory.capacity is None or known(run.device.cpu_only, False):
@@ -49,38 +47,28 @@ def budget(view: RunView) -> Assessment | None:
         return None
     if known(run.sharding.kind) == "device-map" and known(run.device.count) != 1:
         return None
-    kind: dict[str, object] = {}
-    if known(run.batch.auto, False):
-        kind["batch.micro"] = 1
-    length, longest = run.length.max, run.data.tokens.get("max")
-    counted = longest is not None and not _filled(view) and not known(run.data.estimated, False)
-    if counted and length is not None and longest is not None and longest.value < length.value:
-        kind["length.max"] = longest.value
-    return memory.variant(kind) if kind else memory
+    return memory.variant({"batch.micro": 1}) if known(run.batch.auto, False) else memory
 
 
-def reaches_length(view: RunView) -> bool:
-    """Whether it is certain that a batch has the length the estimate counts: packed, padded, or by the data."""
-    length, longest = view.run.length.max, view.run.data.tokens.get("max")
-    if length is None or _filled(view):
-        return True
-    return longest is not None and (longest.value >= length.value or not known(view.run.data.estimated, False))
+def at_length(view: RunView, memory: Assessment) -> Assessment:
+    """The memory when batches are as long as the limit, or the data where they are known, allow."""
+    run = view.run
+    limit, longest = run.length.max, run.data.tokens.get("max")
+    if limit is None or known(run.length.packing, False) or known(run.length.pad_to_max, False):
+        return memory
+    reached = limit.value
+    if longest is not None and not known(run.data.estimated, False):
+        reached = min(reached, longest.value)
+    return memory.variant({"length.max": reached, "length.pad_to_max": True}) or memory
 
 
 def chosen_length(view: RunView) -> bool:
-    """Whether somebody wrote both factors, samples and tokens, so that a batch of that size is what they plan with."""
-    micro, length = view.run.batch.micro, view.run.length.max
-    return micro is not None and micro.written and length is not None and length.written
-
-
-def shortest(view: RunView, memory: Assessment) -> Assessment | None:
-    """The same run on samples so short that any data has them: what the model and its states need."""
-    length = known(view.run.length.max)
-    return memory.variant({"length.max": min(SHORT, length)}) if length else memory
-
-
-def _filled(view: RunView) -> bool:
-    return known(view.run.length.packing, False) is True or known(view.run.length.pad_to_max, False) is True
+    """Whether batches of full length are to be expected: they are filled up, or both factors were written down."""
+    run = view.run
+    if known(run.length.packing, False) or known(run.length.pad_to_max, False) or "max" in run.data.tokens:
+        return True
+    written = [value is not None and value.written for value in (run.batch.micro, run.length.max)]
+    return all(written)
 
 
 def pressure_spot(view: RunView, memory: Assessment) -> Value[object] | Scalar | Place:

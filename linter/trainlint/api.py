@@ -4,14 +4,13 @@ from collections.abc import Mapping as ConfigMapping
 
 from trainlint.advice import (
     assumed,
+    at_length,
     budget,
     chosen_length,
     device_words,
     memory_help,
     phase_words,
     pressure_spot,
-    reaches_length,
-    shortest,
 )
 from trainlint.documents import Document, Entry, Mapping, Node, Place, Problem, Scalar, Sequence, plain, scalars
 from trainlint.facts import devices, history, instances, models, versions
@@ -66,6 +65,7 @@ __all__ = [
     "Value",
     "amp",
     "assumed",
+    "at_length",
     "budget",
     "chosen_length",
     "device_words",
@@ -83,14 +83,12 @@ __all__ = [
     "plain",
     "pressure_spot",
     "quantity",
-    "reaches_length",
     "remove_line",
     "rename_key",
     "rule",
     "say",
     "scalars",
     "set_value",
-    "shortest",
     "unknown_keys",
     "versions",
     "written",

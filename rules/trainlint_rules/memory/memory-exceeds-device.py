@@ -6,6 +6,7 @@ from trainlint.api import (
     Found,
     RunView,
     assumed,
+    at_length,
     budget,
     chosen_length,
     device_words,
@@ -13,24 +14,24 @@ from trainlint.api import (
     memory_help,
     phase_words,
     pressure_spot,
-    reaches_length,
     rule,
-    shortest,
 )
 
 
 @rule(severity="error", needs=("device.memory", "memory"))
 def check(view: RunView) -> Iterator[Found]:
-    full = budget(view)
-    if full is None or full.capacity is None or full.device_use.low <= full.capacity[1]:
+    memory = budget(view)
+    if memory is None or memory.capacity is None or memory.device_use.likely <= memory.capacity[1]:
         return
-    room, length = full.capacity[1], view.run.length.max
-    bare = full if reaches_length(view) else shortest(view, full) or full
-    by_length = bare.device_use.low <= room
-    memory = full if by_length else bare
-    need, subject = memory.device_use, ""
-    if by_length and length is not None:
-        subject = f"a batch of samples of {length.value} tokens "
+    room, length = memory.capacity[1], view.run.length.max
+    full, subject = at_length(view, memory), ""
+    by_length = memory.device_use.low <= room
+    if by_length:
+        memory = full
+        subject = f"a batch of samples of {length.value} tokens " if length is not None else ""
+    need = memory.device_use
+    if need.low <= room:
+        return
     likely = f", likely {gib(need.likely)}," if gib(need.likely) != gib(need.low) else ""
     yield Found(
         at=pressure_spot(view, memory),

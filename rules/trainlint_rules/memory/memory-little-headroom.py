@@ -6,6 +6,7 @@ from trainlint.api import (
     Found,
     RunView,
     assumed,
+    at_length,
     budget,
     chosen_length,
     device_words,
@@ -14,7 +15,6 @@ from trainlint.api import (
     memory_help,
     phase_words,
     pressure_spot,
-    reaches_length,
     rule,
 )
 
@@ -32,16 +32,18 @@ def check(view: RunView) -> Iterator[Found]:
         or known(view.run.device.unified, False)
     ):
         return
-    if not reaches_length(view) and not chosen_length(view):
+    room, most = memory.capacity
+    if memory.device_use.likely <= TIGHT * room or not chosen_length(view):
         return
-    need, (room, most) = memory.device_use, memory.capacity
+    full = at_length(view, memory)
+    need = full.device_use
     if need.low > most or need.likely <= TIGHT * room:
         return
     over = "more than" if need.likely > room else f"{100 * need.likely / room:.0f} % of"
     yield Found(
-        at=pressure_spot(view, memory),
-        message=f"needs about {gib(need.likely)} {phase_words(memory)}, {over} the {gib(room)} that "
+        at=pressure_spot(view, full),
+        message=f"needs about {gib(need.likely)} {phase_words(full)}, {over} the {gib(room)} that "
         f"{device_words(view)} has{assumed(memory)}",
-        help=memory_help(view, memory),
+        help=memory_help(view, full),
         notes=[(view.run.device.name, "the device")],
     )
