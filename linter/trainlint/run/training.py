@@ -243,6 +243,23 @@ class Device(Group):
     cpu_only: Flag = declare.flag("the config trains on the CPU")
 
 
+class Launch(Group):
+    """How the run is started, and what its job asks of one machine."""
+
+    command: Text = declare.text("command that starts the training, as written")
+    image: Text = declare.text("container image")
+    gpus: Count = declare.count("devices a machine gets")
+    gpus_requested: Count = declare.count("devices a machine requests, where requests stand beside limits")
+    processes: Count = declare.count("processes the launcher starts on a machine, as it is told")
+    cpus: Number = declare.number("processor cores")
+    memory: Number = declare.number("RAM the job asks for", "byte")
+    shm: Flag = declare.flag("shared memory was given to the container, or is the host's")
+    shm_memory: Count = declare.count("largest size of the shared memory", "byte")
+    disk: Count = declare.count("local disk", "byte")
+    time: Number = declare.number("seconds after which the job is ended")
+    env: Anything = declare.anything("environment variables, by name, each a value with its place")
+
+
 class Data(Group):
     """The training data."""
 
@@ -295,6 +312,7 @@ class TrainingRun(Group):
     parallel: Parallel = Parallel()
     device: Device = Device()
     data: Data = Data()
+    launch: Launch = Launch()
     versions: Mapping[str, Value[str]] = NOTHING
     possible: Mapping[str, tuple[Value[object], ...]] = NOTHING
     values: Mapping[str, Value[object]] = NOTHING

@@ -27,6 +27,7 @@ GROUPS: Mapping[str, type[Group]] = {
     "parallel": training.Parallel,
     "device": training.Device,
     "data": training.Data,
+    "launch": training.Launch,
 }
 OPEN = ("versions.", "data.tokens.")
 """Groups whose names are not fixed: package names, percentiles."""
