@@ -250,7 +250,6 @@ class Launch(Group):
     image: Text = declare.text("container image")
     gpus: Count = declare.count("devices a machine gets")
     gpus_requested: Count = declare.count("devices a machine requests, where requests stand beside limits")
-    processes: Count = declare.count("processes the launcher starts on a machine, as it is told")
     cpus: Number = declare.number("processor cores")
     memory: Number = declare.number("RAM the job asks for", "byte")
     shm: Flag = declare.flag("shared memory was given to the container, or is the host's")
