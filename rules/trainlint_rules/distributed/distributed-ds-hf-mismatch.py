@@ -41,7 +41,8 @@ def check(view: RunView) -> Iterator[Found]:
             continue
         if key == "scheduler.params.warmup_num_steps" and not value.value and "schedule.warmup_ratio" in trainer:
             continue  # the steps come from the ratio
-        theirs = f"`{value.key}: {value.raw or written(value.value)}`" if value.key else value.note
+        sign = " " if value.key.startswith("-") else ": "
+        theirs = f"`{value.key}{sign}{value.raw or written(value.value)}`" if value.key else value.note
         own_file = view.fragment("deepspeed") is not None
         yield Found(
             at=entry,
@@ -53,6 +54,8 @@ def check(view: RunView) -> Iterator[Found]:
 
 
 def _trains(fragment: Fragment) -> bool:
+    if fragment.facts.get("own_loop"):  # a loop on accelerate: it takes the engine's values
+        return False
     keys = {value.key.rpartition(".")[2].lstrip("-") for value in fragment.values.values()}
     return fragment.format in TRAINERS or SIGN in keys
 
