@@ -167,14 +167,18 @@ def rewritten(page: str, rule: str, check: Check, file: str = "") -> str:
         for block in example.fixed:
             last = block.end
             text = outcome.fixed.get(block.file)
-            changes.append((block.begin, block.end, _fenced(block.info, text) if text is not None else []))
+            if text is None:  # no fix changes the file any more: the block goes, with the blank line before it
+                blank = block.begin - 1 if not lines[block.begin - 1] else block.begin
+                changes.append((blank, block.end, []))
+            elif text != block.text:
+                changes.append((block.begin, block.end, _fenced(block.info, text)))
         if outcome.fixed and not shows:
             for name, text in outcome.fixed.items():
                 changes.append((last, last, ["", *_fenced(f"fixed file={name}", text)]))
             shows = True
     for begin, end, new in reversed(changes):
         lines[begin:end] = new
-    return re.sub(r"\n{3,}(?=```|\Z)", "\n\n", "\n".join(lines)) if changes else page
+    return "\n".join(lines).rstrip("\n") + "\n" if changes else page
 
 
 def problems(page: str, rule: str, check: Check, file: str = "") -> list[str]:

@@ -95,6 +95,11 @@ def test_missing_blocks_are_added() -> None:
     assert problems(rewritten(bare, RULE, check), RULE, check) == []
 
 
+def test_a_fixed_block_without_a_fix_goes() -> None:
+    page = PAGE.replace("And silent:", "And silent:\n").rstrip("\n") + "\n\n```fixed file=a.yaml\na: good\n```\n"
+    assert rewritten(page, RULE, check) == PAGE.replace("And silent:", "And silent:\n")
+
+
 def test_a_block_that_became_silent_says_so() -> None:
     page = "# word-bad\n\n```yaml file=a.yaml\nx: 1\n```\n```report\nold\n```\n"
     assert "```report silent\n```\n" in rewritten(page, RULE, check)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
 import yaml
 
-from .installed import REPOSITORY, Python
+from .installed import REPOSITORY, Python, build
 
 BAD = "model_name_or_path: meta-llama/Llama-3.1-8B\noutput_dir: runs/a\nlearning_rate: 2.0e-5\nfp16: true\nbf16: true\n"
 PACKAGES = {"linter/trainlint": "trainlint", "rules/trainlint_rules": "trainlint_rules"}
@@ -33,6 +36,18 @@ def test_the_wheel_has_its_license_and_door(wheel: Path) -> None:
         *("[trainlint]", "builtin", "=", "trainlint_rules"),
     ]
     assert any(name.endswith("licenses/LICENSE") for name in archive.namelist())
+
+
+def test_the_source_archive_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=REPOSITORY, check=True, capture_output=True)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as opened:
+        opened.extractall(tmp_path, filter="data")
+    (source,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    rebuilt = build(source, tmp_path / "wheel")
+    assert zipfile.ZipFile(rebuilt).namelist() == zipfile.ZipFile(wheel).namelist()
+    assert (source / "tests" / "packaging" / "test_wheel.py").is_file()
 
 
 def test_the_installed_wheel_lints(installed: Python, tmp_path: Path) -> None:
