@@ -25,7 +25,6 @@ from trainlint.rule import (
     RuleError,
     RuleSpec,
     RunView,
-    Severity,
     Spot,
     Target,
     remove_line,
@@ -249,7 +248,7 @@ def _fix_of(root: Mapping, compiler: Compiler) -> tuple[str, Operand, str, str] 
         node = mapping.get(action)
         if node is None:
             continue
-        fields.only(mapping, ("safety", action, "to"))
+        fields.only(mapping, ("safety", action) if action == "remove" else ("safety", action, "to"))
         to = "" if action == "remove" else fields.text(fields.get(mapping, "to"), "to")
         return action, _operand_named(fields.text(node, action), compiler, node.place), to, safety
     raise RuleError("`fix` needs one of set, rename, remove", mapping.place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from trainlint.engine import Request, open_session
@@ -22,13 +23,17 @@ def write_settings(folder: Path) -> str:
     versions: dict[str, str] = {}
     for resolved in session.runs:
         versions.update({name: value.value for name, value in resolved.run.versions.items()})
-    path.write_text(_settings(formats, sorted(names), versions), "utf-8")
+    try:
+        path.write_text(settings_text(formats, sorted(names), versions), "utf-8")
+    except OSError as error:
+        raise TrainlintError(f"can not write `{path}`: {(error.strerror or str(error)).lower()}") from None
     runs = sum(resolved.fragments[0].launches for resolved in session.runs)
     return f"wrote {path}: {len(session.fragments)} training configs ({', '.join(formats) or 'none'}), {runs} runs"
 
 
-def _settings(formats: list[str], devices: list[str], versions: dict[str, str]) -> str:
-    device = f'device = "{devices[0]}"' if len(devices) == 1 else '# device = "RTX 4090"'
+def settings_text(formats: list[str], devices: list[str], versions: dict[str, str]) -> str:
+    """The text of a settings file for what was found: names of formats and devices, versions by package."""
+    device = f"device = {json.dumps(devices[0], ensure_ascii=False)}" if len(devices) == 1 else '# device = "RTX 4090"'
     pins = ", ".join(f'{name} = "{version}"' for name, version in sorted(versions.items()))
     found = ", ".join(formats) if formats else "no training config yet"
     pinned = f"# found in requirement and lock files: {pins}" if pins else '# versions = { transformers = "4.57" }'

@@ -27,6 +27,8 @@ NAMES = (
     "fail-on", "rule-paths", "exclude", "overrides",
 )  # fmt: skip
 """What a settings file may say."""
+WHOLE = ("rule-paths", "exclude", "overrides")
+"""What no part of a tree can say for itself."""
 PERCENTILES = ("p50", "p90", "p95", "max")
 """Lengths of samples that a run's vocabulary has."""
 
@@ -153,6 +155,8 @@ class _Reader:
             name, node = entry.name, entry.value
             if nested and name == "paths":
                 continue
+            if nested and name in WHOLE:
+                raise TrainlintError(f"`{name}` is for the whole tree: write it above `[[overrides]]`", entry.key.place)
             match name:
                 case "device":
                     given["device"] = self.value(name, node, str)
@@ -188,7 +192,7 @@ class _Reader:
                     given["fail_on"] = self.word(name, node, SEVERITIES)
                 case "rule-paths":
                     given["rule_paths"] = self.folders(node)
-                case "overrides" if not nested:
+                case "overrides":
                     given["overrides"] = self.overrides(node, file)
                 case _:
                     raise TrainlintError(f"no setting is named `{name}`{_close(name)}", entry.key.place)
@@ -244,7 +248,7 @@ class _Reader:
         from trainlint.facts.versions import parse
 
         value = self.value(name, node, str)
-        if parse(str(value.value)) is None:
+        if not str(value.value).strip() or parse(str(value.value)) is None:
             raise TrainlintError(f"`{name}` is a version or a range like `>=4.46,<5`, not `{value.value}`", node.place)
         return value
 
