@@ -17,6 +17,7 @@ from trainlint.facts import devices, history, instances, models, versions
 from trainlint.formats import Draft, Format, Fragment, Reference, amp, say
 from trainlint.formats.keys import UnknownKey, unknown_keys
 from trainlint.plugins import hookimpl
+from trainlint.result import Result
 from trainlint.rule import (
     Edit,
     FileView,
@@ -54,6 +55,7 @@ __all__ = [
     "Place",
     "Problem",
     "Reference",
+    "Result",
     "Rule",
     "RuleError",
     "RunView",

@@ -39,13 +39,14 @@ def _request(options: argparse.Namespace, given: Mapping[str, object]) -> Reques
 
 def run_check(options: argparse.Namespace, given: Mapping[str, object]) -> int:
     """Lint, fix where asked to, report; returns the exit code."""
-    from trainlint import report
+    from trainlint import plugins, report
     from trainlint.report import color
 
     request = _request(options, given)
-    if options.output_format not in report.FORMATS:
-        raise TrainlintError(f"no output format `{options.output_format}`: there are {', '.join(report.FORMATS)}")
     result, session = check(request)
+    further = dict(plugins.offered(session.toolbox.manager, "trainlint_reports"))
+    if options.output_format not in (*report.FORMATS, *further):
+        raise report.unknown(options.output_format, further)
     out = sys.stdout
     if options.fix or options.diff:
         result = _fixed(options, request, result)
@@ -61,6 +62,7 @@ def run_check(options: argparse.Namespace, given: Mapping[str, object]) -> int:
         statistics=options.statistics,
         verbose=options.verbose,
         quiet=options.quiet,
+        further=further,
     )
     if options.output_file is not None:
         try:

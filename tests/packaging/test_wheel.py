@@ -91,6 +91,11 @@ def test_the_example_plugin_is_one(plugin: Path, installed: Python, tmp_path: Pa
     done = extended.trainlint("check", "train.yaml", "--select", "house", cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     assert done.stdout.startswith("train.yaml:2:13: warning: `output_dir: elsewhere` lies outside of `runs/`")
+    done = extended.trainlint("check", "train.yaml", "--select", "house", "--output-format", "markdown", cwd=tmp_path)
+    assert done.stdout.splitlines()[2].startswith("| `train.yaml:2` | warning | `output_dir: elsewhere` lies outside")
+    done = extended.trainlint("check", "train.yaml", "--output-format", "xml", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no output format `xml`, there are: text, json, github, gitlab, sarif, junit, markdown" in done.stderr
     said = extended.trainlint("explain", "house-warmup-long").stdout
     assert said.startswith("# house-warmup-long\n")
 

@@ -11,7 +11,7 @@ from trainlint.rule import Rule
 FORMATS = ("text", "json", "github", "gitlab", "sarif", "junit")
 """What `--output-format` takes; plugins add theirs."""
 
-__all__ = ["FORMATS", "render"]
+__all__ = ["FORMATS", "render", "unknown"]
 
 
 def render(
@@ -66,5 +66,9 @@ def _for_programs(
             return junit.render(result)
     if name in further:
         return further[name](result)
-    known = ", ".join((*FORMATS, *sorted(further)))
-    raise TrainlintError(f"no output format `{name}`, there are: {known}")
+    raise unknown(name, further)
+
+
+def unknown(name: str, further: Iterable[str] = ()) -> TrainlintError:
+    """The error for an output format that nobody offers; it names those there are."""
+    return TrainlintError(f"no output format `{name}`, there are: {', '.join((*FORMATS, *sorted(further)))}")
