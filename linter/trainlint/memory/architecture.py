@@ -3,6 +3,7 @@
     extends = "llama"                    # begin with that family's file; tables are merged, everything else is replaced
     [dims]                               # name = alternatives separated by |, the first whose names are all known
     [stacks.NAME]                        # embed, block (parts in order), final; hold: locals of the model's forward
+                                         # keeps_outputs: it keeps every block's output to its end
     [stacks.NAME.variants.NAME]          # when = a condition on `layer`: other parts for some layers
     [stacks.NAME.types]                  # what layers of a type (config's layer_types) see under shared names
     [head]                               # kind, ops;   [heads.KIND] other heads, with dims of their own
@@ -21,7 +22,7 @@ from trainlint.memory.errors import ArchitectureFault, MissingShape
 from trainlint.memory.expressions import Expression, Statement, expression, statements
 
 FIELDS = {"extends", "about", "dims", "stacks", "head", "heads", "label"}
-STACK_FIELDS = {"layers", "hold", "embed", "block", "final", "variants", "types", "tail"}
+STACK_FIELDS = {"layers", "hold", "embed", "block", "final", "variants", "types", "keeps_outputs"}
 HEAD_FIELDS = {"kind", "ops", "dims"}
 VARIANT_FIELDS = {"when", "block"}
 
@@ -78,7 +79,7 @@ class Variant:
 class Stack:
     """One encoder or decoder: what comes before its blocks, the blocks, what comes after."""
 
-    __slots__ = ("block", "embed", "final", "hold", "layers", "name", "types", "variants")
+    __slots__ = ("block", "embed", "final", "hold", "keeps_outputs", "layers", "name", "types", "variants")
 
     def __init__(self, name: str, data: Table, place: str) -> None:
         _known(data, STACK_FIELDS, place)
@@ -88,6 +89,7 @@ class Stack:
         if not isinstance(hold, list):
             raise ArchitectureFault(place, "`hold` is no list")
         self.hold = tuple(str(part) for part in hold)
+        self.keeps_outputs = bool(data.get("keeps_outputs", False))
         self.embed = statements(_text(data.get("embed", ""), place), f"{place}.embed")
         self.final = statements(_text(data.get("final", ""), place), f"{place}.final")
         parts = _table(data.get("block", {}), f"{place}.block")

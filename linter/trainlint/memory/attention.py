@@ -73,6 +73,7 @@ def attention(
     cast_probs: int = 1,
     bias_permuted: int = 1,
     value_dim: int = 0,
+    ungrouped: int = 0,
 ) -> Storage:
     """`softmax(q k / sqrt(D) + mask) v`, by the kernel that the run's implementation and dtypes lead to."""
     tape = walk.tape
@@ -82,6 +83,8 @@ def attention(
         return eager(walk, shape, q, k, v, probability, mask, softcap, softmax_dtype, contiguous, bias, cast_probs)
     flash_here = walk.setup.flash_available
     grouped = shape.times > 1 and mask is None and bias is None and dim <= 256 and flash_here
+    if ungrouped and shape.times > 1 and walk.setup.attention != "flash":  # called without enable_gqa: no fused kernel
+        return math(walk, shape, tape.lower(q), tape.lower(k), tape.lower(v), causal and mask is None, mask)
     if shape.times > 1 and not grouped and walk.setup.attention != "flash":
         k, v = expand_kv(walk, k, shape.times, kv_heads == 1), expand_kv(walk, v, shape.times, kv_heads == 1)
     if bias is not None:  # T5: bias and mask become one additive mask
@@ -170,12 +173,25 @@ def efficient(walk: Walk, shape: Shape, q: Storage, k: Storage, v: Storage, mask
     return result
 
 
-def math(walk: Walk, shape: Shape, q: Storage, k: Storage, v: Storage, causal: int) -> Storage:
-    """No fused kernel fits (fp32 with grouped heads): scores of T * S are written out. Autocast is off inside."""
+def math(
+    walk: Walk,
+    shape: Shape,
+    q: Storage,
+    k: Storage,
+    v: Storage,
+    causal: int,
+    mask: Storage | None = None,
+) -> Storage:
+    """No fused kernel fits (fp32 with grouped heads): scores of T * S are written out, in fp32. Autocast is off inside."""
     tape = walk.tape
     autocast, tape.autocast = tape.autocast, None
+    dtype = q.dtype
+    q, k, v = tape.cast(q, "float32"), tape.cast(k, "float32"), tape.cast(v, "float32")
     q = scale(tape, q)
-    mask = tape.new(shape.queries * shape.keys, q.dtype) if causal else None
+    if causal:
+        mask = tape.new(shape.queries * shape.keys, q.dtype)
+    elif mask is not None and mask.dtype == "bool":
+        mask = tape.new(mask.elements, q.dtype)
     k, v = expand_kv(walk, k, shape.times), expand_kv(walk, v, shape.times)
     scaled = scale(tape, k)
     if shape.batch > 1:
@@ -188,7 +204,7 @@ def math(walk: Walk, shape: Shape, q: Storage, k: Storage, v: Storage, causal: i
     del scores
     result = bmm(tape, probabilities, v, shape.output)
     tape.autocast = autocast
-    return result
+    return tape.cast(result, dtype)
 
 
 def eager(

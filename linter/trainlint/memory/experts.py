@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainlint.memory.autograd import Storage
-from trainlint.memory.primitives import div, gather, matmul, mean_rows, mul, softmax, split, sum_rows
+from trainlint.memory.primitives import div, gather, matmul, mean_rows, mul, scale, softmax, split, sum_rows
 
 if TYPE_CHECKING:
     from trainlint.memory.walk import Walk
@@ -28,11 +28,12 @@ def grouped_matmul(walk: Walk, x: Storage, weight: Storage, width: int, out: int
 
 
 def experts(
-    walk: Walk, x: Storage, name: str, hidden: int, ffn: int, count: int, top: int, act: str, renorm: int | str = ""
+    walk: Walk, x: Storage, name: str, hidden: int, ffn: int, count: int, top: int, act: str, renorm: int | str = "", scaled: int = 0
 ) -> Storage:
     """Router, top-k, and the gated MLPs of the chosen experts.
 
-    `renorm`: the chosen probabilities are divided by their sum ("always": and stay fp32).
+    `renorm`: the chosen probabilities are divided by their sum ("always": and stay fp32; "raw": neither divided nor cast,
+    with a router that reads its input in fp32); `scaled`: they are multiplied by a factor.
     """
     from trainlint.memory.kinds import activation
 
@@ -42,18 +43,23 @@ def experts(
     router = walk.parameter(name + ".gate", "router", (count, hidden))
     up = walk.parameter(name + ".gate_up", "experts", (count, 2 * ffn, hidden))
     down = walk.parameter(name + ".down", "experts", (count, hidden, ffn))
-    logits = matmul(tape, x, router.tensor, None, hidden, count)
+    seen = tape.cast(x, "float32") if renorm == "raw" else x
+    gate_weight = tape.cast(router.tensor, "float32") if renorm == "raw" else router.tensor
+    logits = matmul(tape, seen, gate_weight, None, hidden, count)
+    del seen, gate_weight
     probabilities = softmax(tape, logits, "float32")
     chosen = tape.new(rows, "int64")
     everything = ((probabilities.elements, "float32"),)
     scores: Storage = tape.op("topk", (probabilities,), rows, "float32", [], everything, outputs=(chosen,))
     del probabilities
-    if renorm:
+    if scaled:
+        scores = scale(tape, scores)
+    if renorm and renorm != "raw":
         total = mean_rows(tape, scores, tokens)
         divided = div(tape, scores, total)
         scores = divided
         del divided, total
-    if renorm != "always":
+    if renorm not in ("always", "raw"):
         scores = tape.cast(scores, logits.dtype)
     order = tape.new(rows, "int64")
     _ordered = tape.new(rows, "int64")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from trainlint.memory import adapters, attention, experts, fused, losses
+from trainlint.memory import adapters, alibi, attention, disentangled, experts, fused, latent, losses
 from trainlint.memory.autograd import PASS, Node, Storage, View
 from trainlint.memory.primitives import (
     add,
@@ -79,6 +79,20 @@ def layernorm(walk: Walk, x: Storage, name: str, size: int, bias: int = 1, affin
     return tape.op("layer_norm", (x, *weights), x.elements, x.dtype, [x, *weights], formula, outputs=statistics)
 
 
+def centred_norm(walk: Walk, x: Storage, name: str, size: int) -> Storage:
+    """A layer norm written out in fp32 (Cohere): centred twice, no bias."""
+    tape = walk.tape
+    weight = walk.parameter(name + ".weight", "norm", (size,)).tensor
+    rows = x.elements // size
+    full = tape.cast(x, "float32")
+    mean = mean_rows(tape, full, rows)
+    variance = mean_rows(tape, power(tape, add(tape, full, mean)), rows)
+    normal = mul(tape, add(tape, full, mean), rsqrt(tape, shift(tape, variance)))
+    del full, mean, variance
+    normal = mul(tape, tape.cast(weight, "float32"), normal)
+    return tape.cast(normal, x.dtype)
+
+
 # ---------------------------------------------------------------- activations, products, dropout
 
 
@@ -98,6 +112,8 @@ def activation(walk: Walk, x: Storage, name: str) -> Storage:
             return mul(tape, half, inner)
         case "quick_gelu":
             return mul(tape, x, unary(tape, scale(tape, x), "sigmoid", saves_output=True))
+        case "bloom_gelu":
+            return alibi.bloom_gelu(walk, x)
         case "relu2":
             return power(tape, unary(tape, x, "relu", saves_output=True))
         case _:
@@ -290,16 +306,25 @@ Kind = Callable[..., object]
 KINDS: dict[str, Kind] = {
     "activation": activation,
     "add": lambda walk, left, right: add(walk.tape, left, right),
+    "alibi": alibi.alibi,
     "attention": attention.attention,
     "bidirectional_mask": bidirectional_mask,
+    "bloom_attention": alibi.bloom_attention,
+    "bloom_gelu": alibi.bloom_gelu,
+    "boolean_mask": alibi.boolean_mask,
     "buffer": lambda walk, elements: walk.tape.new(elements, walk.weights),
+    "cast": lambda walk, x, dtype: walk.tape.cast(x, dtype),
     "cast_like": lambda walk, x, like: walk.tape.cast(x, like.dtype),
     "cat": lambda walk, *parts: cat(walk.tape, parts),
     "causal_loss": losses.causal_loss,
     "causal_mask": causal_mask,
+    "centred_norm": centred_norm,
     "class_loss": losses.plain_loss,
+    "complex_rope": latent.complex_rope,
+    "complex_rotary": latent.complex_rotary,
     "convolution": convolution,
     "copy": lambda walk, x: copy(walk.tape, x),
+    "disentangled_attention": disentangled.disentangled_attention,
     "dropout": drop_out,
     "embedding": embedding,
     "experts": experts.experts,
@@ -307,11 +332,17 @@ KINDS: dict[str, Kind] = {
     "gated_linear": gated_linear,
     "head": losses.head,
     "image_input": image_input,
+    "latent_keys": latent.latent_keys,
     "layernorm": layernorm,
     "linear": adapters.linear,
+    "mpt_attention": alibi.mpt_attention,
     "mul": lambda walk, left, right: mul(walk.tape, left, right),
+    "ones_mask": disentangled.ones_mask,
     "plain_loss": losses.plain_loss,
     "relative_bias": relative_bias,
+    "repeat": lambda walk, x, times: attention.expand_kv(walk, x, times),
+    "relative_positions": disentangled.relative_positions,
+    "relative_table": disentangled.relative_table,
     "rmsnorm": rmsnorm,
     "rope": rope,
     "rope_cat": rope_cat,
@@ -319,6 +350,7 @@ KINDS: dict[str, Kind] = {
     "scale": lambda walk, x, wanted=1: scale(walk.tape, x) if wanted else x,
     "slice": token_slice,
     "split": token_split,
+    "token_mask": disentangled.token_mask,
     "to_weights": lambda walk, x: walk.tape.cast(x, walk.weights),
     "weight": weight,
     "zeros": zeros,

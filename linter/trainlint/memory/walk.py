@@ -364,6 +364,8 @@ class Walk:
                 x = self._block(body, sizes, x, views[layer], keys[layer][2])
                 if self.sharding is not None:
                     self._shard(self.sharding, group, entry, x.node)
+                if spec.keeps_outputs:
+                    self.held.append(x)
                 if middle:  # each of the layers between adds what this one has added
                     tape.repeated[tape.layer] = times
                     memory.repeat(mark, times)
