@@ -382,7 +382,8 @@ class Tape:
             if start is not None and gradient is not None:
                 self.play(start, gradient)
             del start
-            return [holder.gradient]
+            back, holder.gradient = holder.gradient, None
+            return [back]
 
         value_elements, value_dtype = value.elements, value.dtype
         node = self.node("checkpoint", (value,), [value], call)

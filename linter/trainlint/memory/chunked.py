@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainlint.memory.autograd import PASS, VIEW, Storage, View
-from trainlint.memory.primitives import add, copy, gather, matmul, mul, nll, slice_, softmax, split, sum_rows, unary
+from trainlint.memory.primitives import add, copy, gather, matmul, mul, nll, scale, slice_, softmax, split, sum_rows, unary
 
 if TYPE_CHECKING:
     from trainlint.memory.walk import Walk
@@ -203,6 +203,10 @@ def _chunk(walk: Walk, part: Storage, weight: Storage, width: int, out: int, row
             whole = View(whole, whole.elements, whole.dtype, tape.node("t", (whole,), [], (PASS,)))
         logits = matmul(tape, wide, whole, None, width, out)
         del wide, whole
+        if walk.config.get("final_logit_softcapping"):
+            logits = scale(tape, logits)
+            logits = unary(tape, logits, "tanh", saves_output=True)
+            logits = scale(tape, logits)
         log_probabilities = softmax(tape, logits, log=True)
         loss = nll(tape, log_probabilities)
         valid = tape.new(rows, "bool")  # the entropy metric: nothing hangs on it, but it is recomputed
