@@ -24,6 +24,10 @@ PHASES = {
     "reference": "when the reference model runs",
     "save": "while a checkpoint is written",
 }
+LAUNCHED = ("hf-trainer", "trl", "llamafactory", "axolotl", "python-script")
+"""Formats whose runs accelerate may start with a config of its own."""
+MANY = 1024
+"""Devices taken where their number is not known, for the least that each may hold."""
 STATES = ("load", "optimizer", "save")
 """Phases whose peak no smaller batch lowers."""
 WITH_METHOD = ("adapter.", "quantization.")
@@ -69,6 +73,27 @@ def chosen_length(view: RunView) -> bool:
         return True
     written = [value is not None and value.written for value in (run.batch.micro, run.length.max)]
     return all(written)
+
+
+def may_be_sharded(view: RunView) -> bool:
+    """Whether a launcher that was not seen may shard the model: accelerate's config does it without the trainer's word.
+
+    Not where the run has one device, where something that is known starts it, and not of weights that bitsandbytes
+    packed, which ZeRO leaves whole.
+    """
+    run = view.run
+    kind = run.sharding.kind
+    if view.root.format not in LAUNCHED or known(run.device.count) == 1 or (kind is not None and kind.written):
+        return False
+    if run.quantization.bits is not None or known(run.parallel.world) == 1:
+        return False
+    return view.fragment("accelerate", "deepspeed", "shell-launcher") is None
+
+
+def sharded(view: RunView, memory: Assessment) -> Assessment | None:
+    """The same run with everything sharded over its devices."""
+    count = view.run.device.count
+    return memory.variant({"sharding.kind": "zero3", "parallel.data": count.value if count is not None else MANY})
 
 
 def pressure_spot(view: RunView, memory: Assessment) -> Value[object] | Scalar | Place:

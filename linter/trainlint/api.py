@@ -8,9 +8,11 @@ from trainlint.advice import (
     budget,
     chosen_length,
     device_words,
+    may_be_sharded,
     memory_help,
     phase_words,
     pressure_spot,
+    sharded,
 )
 from trainlint.documents import Document, Entry, Mapping, Node, Place, Problem, Scalar, Sequence, plain, scalars
 from trainlint.facts import devices, history, instances, models, versions
@@ -78,6 +80,7 @@ __all__ = [
     "instances",
     "known",
     "linear_names",
+    "may_be_sharded",
     "memory_help",
     "models",
     "parse",
@@ -91,6 +94,7 @@ __all__ = [
     "say",
     "scalars",
     "set_value",
+    "sharded",
     "unknown_keys",
     "versions",
     "written",

@@ -11,10 +11,12 @@ from trainlint.api import (
     chosen_length,
     device_words,
     gib,
+    may_be_sharded,
     memory_help,
     phase_words,
     pressure_spot,
     rule,
+    sharded,
 )
 
 
@@ -32,12 +34,14 @@ def check(view: RunView) -> Iterator[Found]:
     need = memory.device_use
     if need.low <= room:
         return
+    spread = sharded(view, memory) if may_be_sharded(view) else None
+    unsure = spread is not None and spread.device_use.low <= room
     likely = f", likely {gib(need.likely)}," if gib(need.likely) != gib(need.low) else ""
     yield Found(
         at=pressure_spot(view, memory),
         message=f"{subject}needs at least {gib(need.low)}{likely} {phase_words(memory)}, "
-        f"{device_words(view)} has {gib(room)}{assumed(memory)}",
+        f"{device_words(view)} has {gib(room)}{', unless a launcher shards it' * unsure}{assumed(memory)}",
         help=memory_help(view, full),
         notes=[(view.run.device.name, "the device")],
-        severity=None if not by_length else "warning" if chosen_length(view) else "info",
+        severity="info" if by_length and not chosen_length(view) else "warning" if by_length or unsure else None,
     )

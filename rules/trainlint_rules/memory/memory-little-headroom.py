@@ -12,6 +12,7 @@ from trainlint.api import (
     device_words,
     gib,
     known,
+    may_be_sharded,
     memory_help,
     phase_words,
     pressure_spot,
@@ -33,7 +34,7 @@ def check(view: RunView) -> Iterator[Found]:
     ):
         return
     room, most = memory.capacity
-    if memory.device_use.likely <= TIGHT * room or not chosen_length(view):
+    if memory.device_use.likely <= TIGHT * room or not chosen_length(view) or may_be_sharded(view):
         return
     full = at_length(view, memory)
     need = full.device_use
