@@ -71,12 +71,12 @@ class Command:
 
 def commands(file: str, text: str) -> tuple[Command, ...]:
     """Every simple command of a shell text in order, those inside blocks, functions and `bash -c` included."""
-    reader = _Reader(file, text)
+    reader = Reader(file, text)
     reader.read(text, range(len(text)))
     return tuple(reader.found)
 
 
-class _Reader:
+class Reader:
     """Goes through the tokens once; variables are kept as they are at that point."""
 
     def __init__(self, file: str, text: str) -> None:
@@ -162,7 +162,7 @@ class _Reader:
             conditional = any(kind not in (")", "}") for kind, _ in self.blocks)
             place = self.place(stands[taken[0].start], stands[taken[-1].end - 1] + 1)
             self.found.append(Command(tuple(words), {**self.exported, **own}, place, cut, conditional, more))
-            self._inner(words)
+            self.inner(words)
 
     def _reserved(self, taken: list[Token]) -> list[Token]:
         """What follows the reserved words; blocks are opened and closed on the way."""
@@ -258,7 +258,7 @@ class _Reader:
             place, raw = self.place(where[0], where[-1] + 1), self.text[where[0] : where[-1] + 1]
         return Word(None if UNKNOWN in cells.text else cells.text, raw, place, used, cells)
 
-    def _inner(self, words: list[Word]) -> None:
+    def inner(self, words: list[Word]) -> None:
         """The commands of `bash -c '…'`, also behind `srun` and the like."""
         for at, word in enumerate(words[:-2]):
             name = (word.text or "").rpartition("/")[2]
