@@ -89,7 +89,7 @@ class Session:
 
     def settings_at(self, path: Path) -> Settings:
         """The settings for one file, the command line's words on top."""
-        found = self.settings if self.request.config else nearest(path.resolve().parent)
+        found = self.settings if self.request.config else nearest(Path(os.path.realpath(path)).parent)
         return found.at(path).told(self.request.asked)
 
     def opened(self, path: Path) -> list[Fragment]:
@@ -107,7 +107,9 @@ def open_session(request: Request) -> Session:
     """Read, recognise and resolve everything under the paths of a request."""
     start = Path(request.paths[0]) if request.paths else Path()
     folder = start if os.path.isdir(start) else start.parent
-    settings = (load_settings(request.config) or Settings()) if request.config else nearest(folder.resolve())
+    settings = (
+        (load_settings(request.config) or Settings()) if request.config else nearest(Path(os.path.realpath(folder)))
+    )
     settings = settings.told(request.asked)
     toolbox = Toolbox(settings.rule_paths)
     found = discover(request.paths, settings.exclude, settings.root) if request.stdin is None else None

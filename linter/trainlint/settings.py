@@ -86,7 +86,7 @@ class Settings:
         merged = self
         if self.overrides and self.root is not None:
             try:
-                relative = path.resolve().relative_to(self.root.resolve()).as_posix()
+                relative = Path(os.path.realpath(path)).relative_to(os.path.realpath(self.root)).as_posix()
             except ValueError:
                 relative = path.as_posix()
             for globs, override in self.overrides:

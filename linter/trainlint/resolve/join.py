@@ -132,6 +132,6 @@ def find_file(origin: Path, text: str, inside: tuple[str, ...] = ()) -> Path | N
             if folder.parent == folder or (folder / ".git").exists():
                 return None
             folder = folder.parent
-    except (OSError, ValueError):
+    except (OSError, ValueError, RuntimeError):  # pathlib raises RuntimeError for links in a circle
         return None
     return None
