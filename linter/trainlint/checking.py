@@ -34,6 +34,7 @@ def _request(options: argparse.Namespace, given: Mapping[str, object]) -> Reques
         config=options.config,
         suppressions=not getattr(options, "no_suppressions", False),
         stdin=stdin,
+        force_exclude=getattr(options, "force_exclude", False),
     )
 
 

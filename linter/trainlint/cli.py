@@ -62,6 +62,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
     check.add_argument("--unsafe-fixes", action="store_true", help="with --fix or --diff: apply unsafe fixes too")
     check.add_argument("--diff", action="store_true", help="show what --fix would change, change nothing")
     check.add_argument("--no-suppressions", action="store_true", help="report what comments silence, for gates")
+    check.add_argument("--force-exclude", action="store_true", help="leave out excluded files even if they are named")
     check.add_argument("--no-cache", action="store_true", help="accepted for scripts; nothing is cached")
     check.add_argument("--stdin-filename", metavar="NAME", help="lint standard input under this name")
     check.add_argument("--exit-zero", action="store_true", help="exit with 0 whatever is found")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainlint import plugins, suppress
-from trainlint.discover import discover
+from trainlint.discover import Discovery, discover
 from trainlint.documents import Document, Place, from_bytes, read, syntax_of
 from trainlint.errors import TrainlintError
 from trainlint.formats import Format, Fragment
@@ -112,7 +112,7 @@ def open_session(request: Request) -> Session:
     )
     settings = settings.told(request.asked)
     toolbox = Toolbox(settings.rule_paths)
-    found = discover(request.paths, settings.exclude, settings.root) if request.stdin is None else None
+    found = _discovered(request, settings)
     documents = {}
     if found is not None:
         for path in found.files:
@@ -130,6 +130,12 @@ def open_session(request: Request) -> Session:
     formats = {format_.name: format_ for format_ in toolbox.formats}
     session.runs = resolve(session.fragments, formats, session.settings_at, request.asked, session.opened)
     return session
+
+
+def _discovered(request: Request, settings: Settings) -> Discovery | None:
+    if request.stdin is not None:
+        return None
+    return discover(request.paths, settings.exclude, settings.root, force_exclude=request.force_exclude)
 
 
 def check(request: Request) -> tuple[Result, Session]:
@@ -220,17 +226,19 @@ class _Judge:
         return replace(finding, severity=severity) if severity else finding
 
     def texts(self) -> Iterator[Finding]:
-        """What is odd about texts: of training configs, and of whatever was named on the command line."""
+        """What is odd about texts: of training configs; of other files that were named, only a word."""
         recognised = {fragment.file for fragment in self.session.fragments}
         for document in self.session.documents.values():
             if not document.problems:
                 continue
-            known = document.file in recognised or document.file in self.session.explicit
-            if not known and document.text and not any(hint in document.text for hint in HINTS):
+            named = document.file in self.session.explicit
+            config = document.file in recognised or any(hint in document.text for hint in HINTS)
+            if not config and not named and document.text:
                 continue
+            certain = config or (named and not document.text)
             for rule in self.by_target["text"]:
                 for finding in self.asked(rule, document, document.file):
-                    yield finding if known or document.text else _lowered(finding)
+                    yield finding if certain else _lowered(finding)
 
     def files(self) -> Iterator[Finding]:
         for fragment in self.session.fragments:
