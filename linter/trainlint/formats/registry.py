@@ -15,6 +15,7 @@ BUILT_IN = (
     "axolotl",
     "deepspeed",
     "hf_trainer",
+    "kubernetes",
     "llamafactory",
     "mlx_lm",
     "model_config",

@@ -16,7 +16,7 @@ from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment
 
 if TYPE_CHECKING:
-    from trainlint.formats.command_line import Command
+    from trainlint.formats.command_line import Command, Word
     from trainlint.formats.launch import Launch
 
 NAME = "shell-launcher"
@@ -25,6 +25,7 @@ _HINT = re.compile(
     r"#SBATCH|\buv run"
 )
 _SHELLS = frozenset(("bash", "sh", "zsh", "source", "."))
+_ENDINGS = (".sh", ".bash", ".slurm")
 
 
 def recognise(document: Document, root: Node | None) -> int:
@@ -35,7 +36,7 @@ def recognise(document: Document, root: Node | None) -> int:
     if any(start.trains for start in starts):
         return 85
     asks = "#SBATCH" in document.text and re.search(r"^#SBATCH.*\bgpu", document.text, re.MULTILINE)
-    return 60 if asks and any(_script(command) is not None for command in commands) else 0
+    return 60 if asks and any(script(command) is not None for command in commands) else 0
 
 
 def read(document: Document, root: Node | None) -> Fragment:
@@ -54,9 +55,8 @@ def read(document: Document, root: Node | None) -> Fragment:
         values.add_launcher(fragment, main)
         values.add_references(fragment, training)
     for command in commands:
-        named = _script(command)
-        if named is not None:
-            word = command.words[named]
+        word = script(command)
+        if word is not None:
             fragment.references.append(Reference("script", word.text or "", word.place, command.name))
     fragment.starts = True
     fragment.facts |= {"commands": commands, "starts": starts, "launch": main, "slurm": found}
@@ -76,14 +76,12 @@ def _parsed(document: Document) -> tuple[tuple[Command, ...], tuple[Launch, ...]
     return parsed(document.file, document.text)
 
 
-def _script(command: Command) -> int | None:
-    """Which word of a command is a shell script that it runs, or None."""
-    for at, word in enumerate(command.words[:-1]):
-        if (word.text or "").rpartition("/")[2] in _SHELLS and (command.words[at + 1].text or "").endswith(
-            (".sh", ".bash", ".slurm")
-        ):
-            return at + 1
-    return 0 if command.name.endswith(".sh") else None
+def script(command: Command) -> Word | None:
+    """The shell script that a command runs, or None."""
+    for word, behind in zip(command.words, command.words[1:], strict=False):
+        if (word.text or "").rpartition("/")[2] in _SHELLS and (behind.text or "").endswith(_ENDINGS):
+            return behind
+    return command.words[0] if command.name.endswith(_ENDINGS) else None
 
 
 FORMAT = Format(NAME, "Shell or Slurm script that launches a training", recognise, read, complete)

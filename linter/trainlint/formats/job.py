@@ -1,0 +1,152 @@
+"""From a job's commands and what it asks for to fragments: one for each training that it starts.
+
+Every launcher that holds commands is read alike: the commands are parsed as a shell script's are, the values of the
+job (devices, machines, RAM) join what the command line says, and files are named as they lie in the repository: behind
+`cd`, below the folder the job works in, or where a mount takes them from.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from trainlint.documents import Document, Node, Scalar
+from trainlint.documents import Mapping as Tree
+from trainlint.formats import launch_values
+from trainlint.formats.command_line import Cells, Command
+from trainlint.formats.format import Draft
+from trainlint.formats.fragment import Fragment, Reference
+from trainlint.formats.installs import installed
+from trainlint.formats.launch import Launch, launches
+from trainlint.formats.shell_launcher import script
+from trainlint.run import Value
+
+TRAINS = re.compile(
+    r"accelerate|torchrun|torch\.distributed|deepspeed|llamafactory|axolotl|\btune\b|mlx_lm|\btrl\b|\bswift\b|\boumi\b|"
+    r"python[\d.]*\b"
+)
+"""What a text must hold to start a training at all."""
+
+
+def trainings(commands: Sequence[Command]) -> list[Launch]:
+    """The launches among commands that start a training."""
+    return [start for start in launches(commands) if start.trains]
+
+
+def fragment(
+    name: str,
+    document: Document,
+    root: Node | None,
+    commands: Sequence[Command],
+    values: Mapping[str, Value[object]],
+    *,
+    folder: str = "",
+    mounts: Mapping[str, str] | None = None,
+    managed: bool = False,
+) -> Fragment:
+    """The job's fragment; further trainings that it starts are among its `others`.
+
+    `folder` is where the commands run, in the repository; `mounts` says where paths of the job come from; `managed`:
+    something outside the command decides how many processes a machine starts and how they find each other.
+    """
+    starts: list[Launch | None] = [*trainings(commands)]
+    folders = dict(zip(map(id, commands), _folders(commands, folder), strict=True))
+    starts = starts or [None]
+    made = [_one(name, document, root, start, commands, values, managed) for start in starts]
+    for one, start in zip(made, starts, strict=True):
+        at = folders.get(id(start.command), folder) if start is not None else folder
+        one.references[:] = [_placed(reference, at, mounts or {}) for reference in one.references]
+    for command in commands:
+        word = script(command)
+        if word is not None and word.text:
+            reference = Reference("script", word.text, word.place, command.name)
+            made[0].references.append(_placed(reference, folders[id(command)], mounts or {}))
+    made[0].others = tuple(made[1:])
+    return made[0]
+
+
+def _one(
+    name: str,
+    document: Document,
+    root: Node | None,
+    start: Launch | None,
+    commands: Sequence[Command],
+    values: Mapping[str, Value[object]],
+    managed: bool,
+) -> Fragment:
+    if start is None:
+        found = Fragment(name, document, root if isinstance(root, Tree) else None)
+    else:
+        found = launch_values.arguments_of(document, start)
+        launch_values.add_launcher(found, start)
+        launch_values.add_references(found, [start])
+        found.format = name
+        place = start.command.place
+        words = " ".join(word.raw for word in start.command.words)
+        found.values["launch.command"] = Value(words, "written", "", place, words, file_format=name)
+        _processes(found, start, values, managed)
+    found.starts = True
+    found.values |= installed(name, commands)
+    for path, value in values.items():
+        said = found.values.get(path)
+        if said is None or not said.written:
+            found.values[path] = value
+        elif said.value != value.value:
+            found.values[path] = said.beside(value)
+    found.facts |= {"commands": tuple(commands), "starts": (start,) if start is not None else (), "launch": start}
+    return found
+
+
+def _processes(found: Fragment, start: Launch, values: Mapping[str, Value[object]], managed: bool) -> None:
+    """What the job's controller decides is not the launcher's default."""
+    if not managed:
+        return
+    for path in ("parallel.per_node", "parallel.world"):
+        value = found.values.get(path)
+        if value is not None and not value.written:
+            del found.values[path]
+    nodes = values.get("parallel.nodes")
+    if start.launcher == "python" and nodes is not None and "parallel.per_node" not in values:
+        found.values["parallel.world"] = replace(nodes, origin="derived", note="one process on each machine")
+
+
+def _folders(commands: Sequence[Command], start: str) -> list[str]:
+    """The folder each command runs in; where `cd` goes somewhere unknown, the one before."""
+    at = start
+    found = []
+    for command in commands:
+        found.append(at)
+        if command.name == "cd" and len(command.words) > 1 and (to := command.words[1].text):
+            at = posixpath.normpath(posixpath.join(at, to)) if to not in ("-", "..") or at else at
+    return found
+
+
+def _placed(reference: Reference, folder: str, mounts: Mapping[str, str]) -> Reference:
+    """A reference as a path of the repository; ids of models stay."""
+    if reference.role in ("model", "dataset", "tokenizer"):
+        return reference
+    text = reference.text if not folder else posixpath.join(folder, reference.text)
+    for target, source in mounts.items():
+        if text == target or text.startswith(target.rstrip("/") + "/"):
+            text = posixpath.join(source, text[len(target) :].lstrip("/")) if text != target else source
+            break
+    return reference if text == reference.text else replace(reference, text=text)
+
+
+def environment(cells: Mapping[str, tuple[Scalar, Cells]], name: str) -> dict[str, Value[object]]:
+    """`launch.env`: the variables by name, each at its place."""
+    if not cells:
+        return {}
+    values = {
+        key: Value(text.text, "written", key, node.place, node.raw, file_format=name)
+        for key, (node, text) in cells.items()
+    }
+    first = next(iter(values.values()))
+    return {"launch.env": Value(values, "written", "env", first.place, "", file_format=name)}
+
+
+def complete(draft: Draft) -> None:
+    """The defaults of the trainer whose arguments the command line carries."""
+    launch_values.complete(draft)
