@@ -73,6 +73,7 @@ class Request:
     config: Path | None = None
     suppressions: bool = True
     stdin: tuple[str, bytes] | None = None
+    force_exclude: bool = False
 
 
 @dataclass(slots=True)
