@@ -22,7 +22,7 @@ WEIGHTS = {
     "linear": "weights of linear layers", "quantized": "quantized weights", "adapter": "adapter weights",
     "embedding": "weights of embeddings", "positions": "weights of embeddings", "head": "weights of the output head",
     "norm": "weights of norms and biases", "bias": "weights of norms and biases", "experts": "weights of experts",
-    "router": "weights of experts", "other": "weights of norms and biases",
+    "router": "weights of experts", "other": "weights of norms and biases", "frozen": "weights of embeddings",
 }  # fmt: skip
 """What a report calls a parameter, by its kind."""
 

@@ -57,7 +57,7 @@ def family(config: Config) -> Family:
     raise UnknownArchitecture(model_type)
 
 
-GROUPS = {"positions": "embedding", "bias": "norm", "other": "norm", "router": "experts"}
+GROUPS = {"positions": "embedding", "frozen": "embedding", "bias": "norm", "other": "norm", "router": "experts"}
 
 
 @dataclass(frozen=True)

@@ -209,6 +209,11 @@ def weight(walk: Walk, name: str, elements: int, times: int = 1) -> Storage:
     return View(tensor, elements * times, tensor.dtype, node)
 
 
+def frozen(walk: Walk, name: str, elements: int) -> Storage:
+    """A parameter that is never trained (fixed positions)."""
+    return walk.parameter(name, "frozen", (elements,)).tensor
+
+
 def image_input(walk: Walk, elements: int) -> Storage:
     """The batch's pixels, cast to the weights' dtype; alive only as long as somebody needs them."""
     walk.input_bytes = 512
@@ -329,6 +334,7 @@ KINDS: dict[str, Kind] = {
     "embedding": embedding,
     "experts": experts.experts,
     "first_token": first_token,
+    "frozen": frozen,
     "gated_linear": gated_linear,
     "head": losses.head,
     "image_input": image_input,

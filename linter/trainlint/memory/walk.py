@@ -173,7 +173,7 @@ class Walk:
             elements *= size
         setup = self.setup
         dtype = setup.adapter_dtype if kind == "adapter" else self.weights
-        trained = (not setup.adapted or kind == "adapter") and self.role != "reference"
+        trained = (not setup.adapted or kind == "adapter") and self.role != "reference" and kind != "frozen"
         nbytes = self._quantized_bytes(shape) if kind == "quantized" else rounded(elements * SIZES[dtype])
         dense = self.dense_gradients and group_of(full) != "root" and kind != "quantized"
         found = Parameter(full, kind, elements, dtype, shape, trained or dense, nbytes)
