@@ -65,16 +65,17 @@ class Source:
         `$(NAME)` is a variable of `known`, as in Kubernetes; other variables and templates are not known here.
         """
         reader = self._reader(known)
-        parts = [_substituted(self.cells(node), known) for node in nodes]
-        if not parts:
+        written = [self.cells(node) for node in nodes]
+        if not written:
             return ()
-        inner = parts[0].text.rpartition("/")[2] in _SHELLS
+        inner = written[0].text.rpartition("/")[2] in _SHELLS
         words = []
-        for cells in parts:
+        for before in written:
+            cells = _substituted(before, known)
             cells = cells if inner else _closed(cells)
-            where = cells.stands or (0,)
+            where = before.stands or (0,)
             place = reader.place(where[0], where[-1] + 1)
-            raw = self.text[where[0] : where[-1] + 1] if cells.stands else ""
+            raw = self.text[where[0] : where[-1] + 1] if before.stands else ""
             words.append(Word(None if UNKNOWN in cells.text else cells.text, raw, place, place, cells))
         place = words[0].place._replace(end_line=words[-1].place.end_line, end_column=words[-1].place.end_column)
         reader.found.append(Command(tuple(words), dict(reader.exported), place))

@@ -29,6 +29,9 @@ TRAINS = re.compile(
 )
 """What a text must hold to start a training at all."""
 
+PACKAGED = "oumi://"
+"""What names a file of Oumi's repository, wherever the command runs."""
+
 
 def trainings(commands: Sequence[Command]) -> list[Launch]:
     """The launches among commands that start a training."""
@@ -42,18 +45,21 @@ def fragment(
     commands: Sequence[Command],
     values: Mapping[str, Value[object]],
     *,
+    setup: Sequence[Command] = (),
     folder: str = "",
     mounts: Mapping[str, str] | None = None,
     managed: bool = False,
 ) -> Fragment:
     """The job's fragment; further trainings that it starts are among its `others`.
 
-    `folder` is where the commands run, in the repository; `mounts` says where paths of the job come from; `managed`:
-    something outside the command decides how many processes a machine starts and how they find each other.
+    `setup` runs before, in a shell of its own; `folder` is where the commands run, in the repository; `mounts` says
+    where paths of the job come from; `managed`: something outside the command decides how many processes a machine
+    starts and how they find each other.
     """
     starts: list[Launch | None] = [*trainings(commands)]
     folders = dict(zip(map(id, commands), _folders(commands, folder), strict=True))
     starts = starts or [None]
+    values = {**installed(name, (*setup, *commands)), **values}
     made = [_one(name, document, root, start, commands, values, managed) for start in starts]
     for one, start in zip(made, starts, strict=True):
         at = folders.get(id(start.command), folder) if start is not None else folder
@@ -88,7 +94,6 @@ def _one(
         found.values["launch.command"] = Value(words, "written", "", place, words, file_format=name)
         _processes(found, start, values, managed)
     found.starts = True
-    found.values |= installed(name, commands)
     for path, value in values.items():
         said = found.values.get(path)
         if said is None or not said.written:
@@ -127,7 +132,9 @@ def _placed(reference: Reference, folder: str, mounts: Mapping[str, str]) -> Ref
     """A reference as a path of the repository; ids of models stay."""
     if reference.role in ("model", "dataset", "tokenizer"):
         return reference
-    text = reference.text if not folder else posixpath.join(folder, reference.text)
+    text = reference.text.removeprefix(PACKAGED)
+    if text == reference.text and folder and "://" not in text:
+        text = posixpath.normpath(posixpath.join(folder, text))
     for target, source in mounts.items():
         if text == target or text.startswith(target.rstrip("/") + "/"):
             text = posixpath.join(source, text[len(target) :].lstrip("/")) if text != target else source

@@ -16,6 +16,7 @@ from trainlint.formats.command_line import Command, Word
 
 Launcher = Literal[
     "accelerate", "torchrun", "deepspeed", "python", "llamafactory", "axolotl", "torchtune", "mlx-lm", "trl", "swift",
+    "oumi",
 ]  # fmt: skip
 
 WRAPPERS = frozenset(
@@ -61,6 +62,9 @@ MODULES: Mapping[str, Launcher] = {
 
 _TRAINS = re.compile(r"train|tun(e|ing)|sft|dpo|grpo|ppo|orpo|kto|rlhf|lora|alignment|distill", re.IGNORECASE)
 _ELSE = re.compile(r"eval|test|infer|predict|generat|prepare|preprocess|convert|merge|export|download|serve|chat|plot")
+_GIVEN = frozenset(("do_train", "per_device_train_batch_size", "num_train_epochs", "train_batch_size"))
+"""Arguments that only a training takes."""
+_INSTALLS = frozenset(("install", "add", "pip", "sync", "uninstall", "remove"))
 _NUMBER = re.compile(r"-\.?\d")
 
 
@@ -99,7 +103,8 @@ class Launch:
         if self.launcher != "python":
             return not _ELSE.search(name) or bool(_TRAINS.search(name))
         fits = bool(self.positional) and self.positional[0].text in ("fit", "train")
-        return fits or (bool(_TRAINS.search(name)) and not _ELSE.search(name))
+        told = bool(_TRAINS.search(name)) or not _GIVEN.isdisjoint(self.arguments)
+        return fits or (told and not _ELSE.search(name))
 
 
 def launch(command: Command) -> Launch | None:
@@ -109,6 +114,8 @@ def launch(command: Command) -> Launch | None:
     name = _name(words[0])
     if name in WRAPPERS:
         wrapper = name
+        if any(word.text in _INSTALLS for word in words[1:3]):
+            return None
         for at, word in enumerate(words[1:], 1):
             kind = _kind(word)
             started = _started(kind, command, words[at:], wrapper) if kind is not None else None
@@ -187,7 +194,7 @@ def _name(word: Word) -> str:
 
 def _kind(word: Word) -> str | None:
     name = _name(word)
-    if name in ("accelerate", "torchrun", "deepspeed", "axolotl", "trl", "swift"):
+    if name in ("accelerate", "torchrun", "deepspeed", "axolotl", "trl", "swift", "oumi"):
         return name
     if name in ("llamafactory-cli", "lmf"):
         return "llamafactory"
@@ -219,6 +226,11 @@ def _started(kind: str, command: Command, words: list[Word], wrapper: str) -> La
             return _trainer("trl", command, head, rest, wrapper) if known else None
         case "swift":
             return _trainer("swift", command, head, rest, wrapper) if verb in ("sft", "pt", "rlhf") else None
+        case "oumi":
+            verbs = [word.text for word in rest]
+            if "train" not in verbs or verb not in ("train", "distributed"):
+                return None
+            return _trainer("oumi", command, head, rest[verbs.index("train") + 1 :], wrapper)
         case "torchtune":
             return _trainer("torchtune", command, head, rest[1:], wrapper) if verb == "run" else None
         case "mlx-lm":

@@ -30,6 +30,8 @@ COMMON = frozenset(
     )
 )  # fmt: skip
 """Arguments of the Trainer that other scripts have too."""
+_DRIVERS = ("verl.", "ray.", "openrlhf.", "nemo_rl.")
+"""Modules whose one process starts workers on other devices."""
 FORMATS: dict[str, Format] = {
     "transformers": hf_trainer.FORMAT,
     "trl": trl.FORMAT,
@@ -51,7 +53,7 @@ def trainer(start: Launch) -> str:
     program = (start.program.text or "") if start.program is not None else ""
     if start.launcher in ("llamafactory", "trl"):
         return start.launcher if names - {"config"} else ""
-    if start.launcher in ("axolotl", "torchtune", "mlx-lm", "swift") or "no_trainer" in program:
+    if start.launcher in ("axolotl", "torchtune", "mlx-lm", "swift", "oumi") or "no_trainer" in program:
         return ""
     if "finetuning_type" in names or ("stage" in names and names & FACTORY):
         return "llamafactory"
@@ -159,6 +161,8 @@ def _included(word: Word) -> int | None:
 def _alone(fragment: Fragment, start: Launch) -> bool:
     """Whether nothing but the command itself starts processes."""
     if start.wrapper in ("mpirun", "mpiexec", "jsrun", "ibrun"):
+        return False
+    if start.module and start.program is not None and (start.program.text or "").startswith(_DRIVERS):
         return False
     tasks = [value for value in (fragment.facts.get("tasks"),) if value is not None]
     fits = bool(start.positional) and start.positional[0].text in ("fit", "train")
