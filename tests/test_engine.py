@@ -226,12 +226,13 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken_files_are_findings_where_they_are_named(project: Project, name: str) -> None:
+def test_broken_files_that_are_named_get_a_word(project: Project, name: str) -> None:
     project.rule("test-text", TEXT, ".py")
     project.write({name: BROKEN[name]})
     found = project.check(name).findings
     if name not in ("many.yaml", "empty.json"):
-        assert [(one.severity, one.place.file) for one in found][:1] == [("error", name)]
+        severity = "error" if name == "nul.yaml" else "info"  # nothing could be read: it may be anything
+        assert [(one.severity, one.place.file) for one in found][:1] == [(severity, name)]
     assert found == project.check(f"./{name}").findings
     assert [one.message for one in found] == [one.message for one in project.check(f"../project/{name}").findings]
 

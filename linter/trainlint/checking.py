@@ -135,7 +135,8 @@ def _fixed_input(options: argparse.Namespace, request: Request, result: Result) 
         if not options.diff:
             request = replace(request, stdin=(name, text.encode("utf-8", "surrogateescape")))
             result, _ = check(request)
-    sys.stdout.write(fix.diff(name, before, text) if options.diff else text)
+    sys.stdout.flush()
+    sys.stdout.buffer.write((fix.diff(name, before, text) if options.diff else text).encode("utf-8", "surrogateescape"))
     return result
 
 

@@ -33,8 +33,10 @@ def explain(name: str) -> str:
 
 
 def listing(what: str, pattern: str, output_format: str) -> str:
-    """A list of what there is, of names that contain `pattern`."""
+    """A list of what there is, of names that contain `pattern`. Raises TrainlintError where none does."""
     rows = [row for row in _rows(what) if pattern.lower() in str(row["name"]).lower()]
+    if pattern and not rows:
+        raise TrainlintError(f"none of the {what} has `{pattern}` in its name")
     if output_format == "json":
         return json.dumps(rows, indent=1)
     if output_format == "names":
