@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -11,8 +12,17 @@ from trainlint.formats.amp import Amp, Event, EventKind, Loop, Scope
 from trainlint.formats.amp_names import Names, origin, top_calls
 from trainlint.formats.calls import Script, dotted, guards, leaves
 
+_HINT = re.compile(r"backward|GradScaler|autocast|zero_grad|clip_grad|unscale_")
 _FOLLOW = 3
 """How deep calls of own functions are followed."""
+_BUDGET = 500
+"""How often at most."""
+_EVENTS = frozenset(
+    (
+        "GradScaler", "ShardedGradScaler", "autocast", "backward", "manual_backward", "unscale_", "unscale_gradients",
+        "step", "update", "zero_grad",
+    )
+)  # fmt: skip
 _CLIPS = frozenset(("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_gradients"))
 _SELF_SCALING = ("accelerator", "fabric")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -20,8 +30,10 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 def flow(script: Script) -> Amp:
     """The events of every function and of the module itself."""
-    module = script.literals.document.module
-    assert module is not None
+    document = script.literals.document
+    module = document.module
+    if module is None or not _HINT.search(document.text):
+        return Amp()
     reader = _Reader(script, Names.of(script, module))
     return Amp(tuple(scope for scope in reader.scopes(module) if scope.body))
 
@@ -36,10 +48,11 @@ class _Reader:
         self.inside: list[str] = []
         self.via: list[str] = []
         self.owner = ""
+        self.budget = _BUDGET
 
     def scopes(self, module: ast.Module) -> Iterator[Scope]:
         found = list(_functions(module.body, ""))
-        self.functions = {name: function for name, function, _ in found}
+        self.functions = _telling({name: function for name, function, _ in found})
         start = self.literals.document.file
         place = self.literals.place(module.body[0]) if module.body else None
         if place is not None:
@@ -144,8 +157,9 @@ class _Reader:
         if name.startswith("self."):
             name = f"{self.owner}.{name[5:]}"
         function = self.functions.get(name)
-        if function is None or name in self.via or len(self.via) >= _FOLLOW:
+        if function is None or name in self.via or len(self.via) >= _FOLLOW or self.budget <= 0:
             return []
+        self.budget -= 1
         self.via.append(name)
         found = self.block(function.body)
         self.via.pop()
@@ -259,6 +273,22 @@ class _Reader:
     def _literal(self, expression: ast.expr) -> object:
         node = self.literals.node(expression)
         return node.value if isinstance(node, Scalar) else None
+
+
+def _telling(functions: dict[str, Function]) -> dict[str, Function]:
+    """The functions in which something happens, be it in one that they call: only these are worth following."""
+    called: dict[str, set[str]] = {}
+    for name, function in functions.items():
+        called[name] = {
+            node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+            for node in ast.walk(function)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name)
+        }
+    telling = {name for name, names in called.items() if names & (_EVENTS | _CLIPS)}
+    for _ in range(_FOLLOW):
+        shorts = {name.rpartition(".")[2] for name in telling}
+        telling |= {name for name, names in called.items() if names & shorts}
+    return {name: function for name, function in functions.items() if name in telling}
 
 
 def _autocasts(event: Event | Loop) -> bool:

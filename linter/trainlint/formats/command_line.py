@@ -250,11 +250,7 @@ class Reader:
         used = self.place(start, end)
         place, raw = used, self.text[start:end]
         where = cells.stands
-        if (
-            where
-            and not start <= where[0] < end
-            and all(0 < b - a <= 2 for a, b in itertools.pairwise(where))
-        ):
+        if where and not start <= where[0] < end and all(0 < b - a <= 2 for a, b in itertools.pairwise(where)):
             place, raw = self.place(where[0], where[-1] + 1), self.text[where[0] : where[-1] + 1]
         return Word(None if UNKNOWN in cells.text else cells.text, raw, place, used, cells)
 

@@ -152,7 +152,7 @@ def options(words: Sequence[Word], bare: frozenset[str] | None = None) -> tuple[
             continue
         values: list[Word] = []
         if bare is None:
-            while at < len(words) and not _is_option(words[at]):
+            while at < len(words) and not _is_option(words[at]) and not (values and words[at].text is None):
                 values.append(words[at])
                 at += 1
         elif name not in bare and at < len(words):

@@ -263,7 +263,8 @@ def _read(fragment: Fragment, section: str, root: Mapping) -> None:
 
 def _as_flag(value: Value[object], start: Launch) -> Value[object]:
     """A value under the option as the user wrote it: `--bf16`."""
-    option = start.arguments.get(value.key.partition(".")[0])
+    name = value.key.partition(".")[0]
+    option = start.arguments.get(name) or start.arguments.get(command_arguments.NEGATED + name)
     key = option.key if option is not None else value.key
     return replace(value, key=key, file_format=NAME)
 

@@ -33,7 +33,7 @@ def recognise(document: Document, root: Node | None) -> int:
         return 85
     if "backward" in called and (called & {"step", "Accelerator", "GradScaler"} or called & OPTIMIZERS):
         return 80
-    if "Trainer" in called and called & {"fit", "train"}:
+    if "Trainer" in called and (called & {"fit", "train"} or "transformers" in document.text):
         return 75
     if "GradScaler" in called or called & _PREPARES:
         return 60

@@ -133,8 +133,8 @@ def _inside(inner: Place, outer: Place) -> bool:
 
 def _argument(script: Script, outer: Call, name: str, candidates: Iterable[Call]) -> list[Call]:
     """The calls among some that an argument of another call means: bound to its name, or written in its place."""
-    source = outer.sources.get(name)
-    if source is None:
+    source = outer.sources.get(name, outer.first if name == "model" else None)
+    if not source:
         return []
     return [
         call for call in candidates if call.target == source or (call.target == "" and _inside(call.place, outer.place))
