@@ -20,7 +20,7 @@ def read(text: str) -> Fragment:
 
 
 def run(text: str, **versions: str) -> Draft:
-    return draft(text, file="train.py", **versions)
+    return draft(text, file="train.py", known=None, **versions)
 
 
 def amp(text: str) -> Amp:
@@ -119,8 +119,8 @@ def test_flags_that_only_a_run_decides_stay_possible() -> None:
     ],
 )
 def test_the_dtype_of_the_load_is_that_of_the_weights(argument: str, weights: str | None) -> None:
-    text = f'model = AutoModelForCausalLM.from_pretrained("a/b", {argument})\nTrainer(model, args=TrainingArguments("o"))\n'
-    made = run(HEAD + text)
+    load = f'model = AutoModelForCausalLM.from_pretrained("a/b", {argument})\n'
+    made = run(f'{HEAD}{load}Trainer(model, args=TrainingArguments("o"))\n')
     assert made.get("precision.weights") == weights
     assert "precision.weights" not in made.possible
 
@@ -132,7 +132,8 @@ def test_without_a_dtype_the_release_decides() -> None:
 
 
 def test_quantization_comes_from_the_config_that_the_load_is_given() -> None:
-    text = """bnb = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16)
+    text = """half = torch.bfloat16
+bnb = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=half)
 other = BitsAndBytesConfig(load_in_8bit=True)
 model = AutoModelForCausalLM.from_pretrained("a/b", quantization_config=bnb)
 model = prepare_model_for_kbit_training(model)
@@ -417,6 +418,8 @@ def test_calls_and_assignments_are_kept_for_rules() -> None:
 
 
 def test_inference_with_a_quantized_model_starts_no_run() -> None:
-    text = 'model = AutoModelForCausalLM.from_pretrained("a/b", quantization_config=BitsAndBytesConfig(load_in_4bit=True))\n'
+    text = """bnb = BitsAndBytesConfig(load_in_4bit=True)
+model = AutoModelForCausalLM.from_pretrained("a/b", quantization_config=bnb)
+"""
     assert read(HEAD + text).launches
     assert not read(f"{HEAD}{text}model.generate(x)\n").launches
