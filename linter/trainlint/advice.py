@@ -129,22 +129,17 @@ def phase_words(memory: Assessment) -> str:
 
 def memory_help(view: RunView, memory: Assessment) -> str:
     """What to set for the run to fit, with what it then needs; what is left to do where nothing was found that fits."""
-    from trainlint.memory.fit import fitting, leanest
+    from trainlint.memory.fit import fitting
 
-    def sayable(values: Mapping[str, object]) -> bool:
-        return _words(view, values) is not None
-
-    changes = fitting(memory, view.run, sayable)
-    said = [f"{words} (about {gib(change.likely)})" for change in changes if (words := _words(view, change.values))]
+    found = fitting(memory, view.run, lambda values: _words(view, values) is not None)
+    said = [f"{_words(view, change.values)} (about {gib(change.likely)})" for change in found.changes]
     if said:
         return f"set {', or '.join(said)}"
-    least = leanest(memory, view.run, sayable)
-    words = _words(view, least.values) if least is not None else None
-    others = "a larger device, more of them with sharding, " + ("adapters" if _full(view) else "a smaller model")
-    head, _, tail = others.rpartition(", ")
-    if least is None or not words:
-        return f"use {head} or {tail}"
-    return f"use {head} or {tail}: with {words} it still needs about {gib(least.likely)}"
+    last = "adapters" if _full(view) else "a smaller model"
+    others = f"use a larger device, more of them with sharding or {last}"
+    if found.least is None:
+        return others
+    return f"{others}: with {_words(view, found.least.values)} it still needs about {gib(found.least.likely)}"
 
 
 def _full(view: RunView) -> bool:

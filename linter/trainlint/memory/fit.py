@@ -29,51 +29,39 @@ class Change:
     high: int
 
 
-def fitting(
-    memory: Assessment, run: TrainingRun, sayable: Callable[[Values], bool], limit: int = 2
-) -> tuple[Change, ...]:
-    """Up to `limit` changes, each of which alone makes the run fit; empty where none does or no device is known.
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What a search found: `changes`, each of which alone makes the run fit, the cheapest first; `least`, everything at
+    once that trains the same parameters, whether it fits or not (None: there is nothing to change).
+    """
+
+    changes: tuple[Change, ...] = ()
+    least: Change | None = None
+
+
+def fitting(memory: Assessment, run: TrainingRun, sayable: Callable[[Values], bool], limit: int = 2) -> Fit:
+    """Up to `limit` changes, each of which makes the run fit. Nothing where no device is known.
 
     `sayable` tells whether the user's format has words for a change.
     """
     if memory.capacity is None:
-        return ()
+        return Fit()
     search = _Search(memory, memory.capacity[0])
-    single = [change for change in _steps(run) if sayable(change)]
-    found: list[Change] = []
-    for group in (_smaller_batches(run), *([step] for step in single)):
-        fits = next(search.fits(step for step in group if sayable(step)), None)
-        if fits is not None:
-            found.append(fits)
-        if len(found) == limit:
-            return tuple(found)
-    if found:
-        return tuple(found)
-    together: dict[str, object] = {}
     batches = [step for step in _smaller_batches(run) if sayable(step)]
-    for step in (*batches[-1:], *single):
+    steps = [step for step in _steps(run) if sayable(step)]
+    together: dict[str, object] = {}
+    for step in (*batches[-1:], *steps):
         together |= step
-        fits = next(search.fits([together]), None)
-        if fits is not None:
-            return (search.fewest(fits, [*batches[-1:], *single]),)
+    least = search.changed(together)
+    if least is not None and search.fits(least):
+        return Fit(tuple(search.cheapest(batches, steps, least, limit)), least)
     for step in _adapters(run):
         if sayable(step):
-            fits = next(search.fits([step, {**together, **step}]), None)
-            if fits is not None:
-                return (fits,)
-    return ()
-
-
-def leanest(memory: Assessment, run: TrainingRun, sayable: Callable[[Values], bool]) -> Change | None:
-    """Everything at once that trains the same parameters; None where there is nothing to change."""
-    together: dict[str, object] = {}
-    for step in (*[step for step in _smaller_batches(run) if sayable(step)][-1:], *_steps(run)):
-        if sayable(step):
-            together |= step
-    variant = memory.variant(together) if together else None
-    if variant is None:
-        return None
-    return Change(together, variant.device_use.likely, variant.device_use.high)
+            for values in (step, {**together, **step}):
+                adapted = search.changed(values)
+                if adapted is not None and search.fits(adapted):
+                    return Fit((adapted,), least)
+    return Fit((), least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,21 +69,41 @@ class _Search:
     memory: Assessment
     room: int
 
-    def fits(self, changes: Iterator[Values] | list[Values]) -> Iterator[Change]:
-        """Those of some changes with which the run fits."""
-        for values in changes:
-            variant = self.memory.variant(values) if values else None
-            if variant is not None:
-                need = variant.device_use
-                if need.high <= self.room or need.likely <= LIKELY_SHARE * self.room:
-                    yield Change(dict(values), need.likely, need.high)
+    def changed(self, values: Values) -> Change | None:
+        """What the run needs with other values; None where there are none, or it can not be said."""
+        variant = self.memory.variant(values) if values else None
+        return Change(dict(values), variant.device_use.likely, variant.device_use.high) if variant is not None else None
+
+    def fits(self, change: Change) -> bool:
+        """Whether it fits for certain, or is likely to with room to spare."""
+        return change.high <= self.room or change.likely <= LIKELY_SHARE * self.room
+
+    def cheapest(self, batches: list[Values], steps: list[Values], least: Change, limit: int) -> Iterator[Change]:
+        """Single changes that fit, else as few together as do; with `least`, which is all of them, it fits."""
+        found = 0
+        for group in (self.largest(batches), *map(self.changed, steps)):
+            if group is not None and self.fits(group):
+                yield group
+                found += 1
+            if found == limit:
+                return
+        if not found:
+            yield self.fewest(least, [*batches[-1:], *steps])
+
+    def largest(self, batches: list[Values]) -> Change | None:
+        """The first of ever smaller batches that fits; the last is tried before the others."""
+        last = self.changed(batches[-1]) if batches else None
+        if last is None or not self.fits(last):
+            return None
+        tried = (self.changed(values) for values in batches[:-1])
+        return next((change for change in tried if change is not None and self.fits(change)), last)
 
     def fewest(self, change: Change, steps: list[Values]) -> Change:
         """The change without the steps that it does without, the dearest tried first."""
         for step in reversed(steps):
-            rest = {path: value for path, value in change.values.items() if path not in step}
-            if len(rest) < len(change.values):
-                change = next(self.fits([rest]), change)
+            rest = self.changed({path: value for path, value in change.values.items() if path not in step})
+            if rest is not None and self.fits(rest):
+                change = rest
         return change
 
 
