@@ -1,0 +1,104 @@
+"""The search for changes that fit: cheapest first, only what can be said, nothing that is not needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from trainlint.memory.assessment import Assessment, Interval
+from trainlint.memory.fit import Fit, fitting
+from trainlint.run import TrainingRun, Value, build
+
+GIB = 1 << 30
+WRITTEN: dict[str, object] = {
+    "batch.micro": 8,
+    "batch.accumulation": 2,
+    "checkpointing.kind": "none",
+    "method": "full",
+    "optimizer.name": "adamw_torch",
+    "length.max": 4096,
+    "kernels": "none",
+}
+
+
+def run_of(**other: object) -> TrainingRun:
+    values = {**WRITTEN, **{path.replace("__", "."): value for path, value in other.items()}}
+    return build("train.yaml", "trl", (), {path: Value(value) for path, value in values.items()})
+
+
+def assessment(room: float, values: Mapping[str, object] | None = None) -> Assessment:
+    """A toy model in GiB: 16 of states (10 with 8-bit moments, 3 with LoRA) and 2 a sample, a quarter recomputed."""
+    now = {**WRITTEN, **(values or {})}
+    states = {"full": 16, "lora": 3, "qlora": 1}[str(now["method"])]
+    states -= 6 if now["optimizer.name"] == "adamw_bnb_8bit" and now["method"] == "full" else 0
+    sample = 2 * float(str(now["length.max"])) / 4096
+    sample /= 4 if now["checkpointing.kind"] == "full" else 1
+    need = int((states + sample * int(str(now["batch.micro"]))) * GIB)
+    interval = Interval(need, need, need)
+    return Assessment(
+        allocated=interval,
+        device_use=interval,
+        capacity=(int(room * GIB), int(room * GIB)),
+        verdict="exceeds",
+        peak_phase="backward",
+        phases={},
+        parameters=0,
+        trainable=0,
+        assumptions=(),
+        unknown=(),
+        ledger=lambda: None,  # type: ignore[arg-type, return-value]
+        variant=lambda changes: assessment(room, {**now, **changes}),
+    )
+
+
+def found(room: float, run: TrainingRun | None = None, dumb: tuple[str, ...] = ()) -> Fit:
+    def sayable(values: Mapping[str, object]) -> bool:
+        return not any(path in dumb for path in values)
+
+    return fitting(assessment(room), run or run_of(), sayable)
+
+
+def test_the_largest_batch_that_fits_comes_first_and_keeps_the_effective_one() -> None:
+    first, second = found(25).changes
+    assert first.values == {"batch.micro": 4, "batch.accumulation": 4}
+    assert first.likely == 24 * GIB
+    assert second.values == {"checkpointing.kind": "full"}
+
+
+def test_what_cannot_be_said_is_not_proposed() -> None:
+    assert found(25, dumb=("batch.micro",)).changes[0].values == {"checkpointing.kind": "full"}
+
+
+def test_changes_are_joined_where_none_alone_is_enough_and_no_more_than_needed() -> None:
+    (change,) = found(12.5).changes
+    assert change.values == {"batch.micro": 1, "batch.accumulation": 16, "optimizer.name": "adamw_bnb_8bit"}
+
+
+def test_adapters_come_last() -> None:
+    (change,) = found(5).changes
+    assert change.values["method"] == "lora"
+    assert found(25).changes[0].values.get("method") is None
+
+
+def test_nothing_is_proposed_that_does_not_fit() -> None:
+    fit = found(1)
+    assert fit.changes == ()
+    assert fit.least is not None
+    assert fit.least.likely == int(10.5 * GIB)
+
+
+def test_a_length_is_proposed_only_where_the_data_are_known_to_be_shorter() -> None:
+    run = run_of(data__tokens__max=1000)
+    fit = fitting(assessment(20.5), run, lambda values: "length.max" in values)
+    assert fit.changes[0].values == {"length.max": 1024}
+    guessed = run_of(data__tokens__max=1000, data__estimated=True)
+    assert fitting(assessment(20.5), guessed, lambda values: "length.max" in values).changes == ()
+
+
+def test_an_odd_batch_goes_down_to_one() -> None:
+    fit = fitting(assessment(20), run_of(batch__micro=3), lambda values: "batch.micro" in values)
+    assert fit.changes[0].values == {"batch.micro": 1, "batch.accumulation": 6}
+
+
+def test_nothing_is_said_without_a_device() -> None:
+    assert fitting(replace(assessment(1), capacity=None), run_of(), lambda values: True) == Fit()
