@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from trainlint.documents import Scalar
 from trainlint.formats.amp import Amp, Event, EventKind, Loop, Scope
 from trainlint.formats.amp_names import Names, origin, top_calls
 from trainlint.formats.calls import Script, dotted, guards, leaves
+from trainlint.formats.syntax_nodes import called, holds, nodes
 
 _HINT = re.compile(r"backward|GradScaler|autocast|zero_grad|clip_grad|unscale_")
 _FOLLOW = 3
@@ -49,15 +51,20 @@ class _Reader:
         self.via: list[str] = []
         self.owner = ""
         self.budget = _BUDGET
+        self.lines: list[int] = []
 
     def scopes(self, module: ast.Module) -> Iterator[Scope]:
         found = list(_functions(module.body, ""))
-        self.functions = _telling({name: function for name, function, _ in found})
+        calls = sorted((node.lineno, called(node)) for node in nodes(module) if isinstance(node, ast.Call))
+        self.functions, shorts = _telling({name: function for name, function, _ in found}, calls)
+        self.lines = [line for line, short in calls if short in shorts]
         start = self.literals.document.file
         place = self.literals.place(module.body[0]) if module.body else None
         if place is not None:
             yield Scope("", place._replace(file=start), tuple(self.block(module.body)))
         for name, function, bases in found:
+            if name not in self.functions:
+                continue
             self.owner = name.rpartition(".")[0]
             events = [
                 event for decorator in function.decorator_list for event in self.calls(decorator) if _autocasts(event)
@@ -84,6 +91,8 @@ class _Reader:
         return found
 
     def statement(self, node: ast.stmt) -> list[Event | Loop]:
+        if not holds(self.lines, node):
+            return []
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 return []
@@ -275,20 +284,19 @@ class _Reader:
         return node.value if isinstance(node, Scalar) else None
 
 
-def _telling(functions: dict[str, Function]) -> dict[str, Function]:
-    """The functions in which something happens, be it in one that they call: only these are worth following."""
-    called: dict[str, set[str]] = {}
+def _telling(
+    functions: dict[str, Function], calls: list[tuple[int, str]]
+) -> tuple[dict[str, Function], frozenset[str]]:
+    """The functions in which something happens, be it in one that they call, and the names whose calls matter."""
+    lines = [line for line, _ in calls]
+    named: dict[str, set[str]] = {}
     for name, function in functions.items():
-        called[name] = {
-            node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
-            for node in ast.walk(function)
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name)
-        }
-    telling = {name for name, names in called.items() if names & (_EVENTS | _CLIPS)}
+        start, end = bisect_left(lines, function.lineno), bisect_right(lines, function.end_lineno or 0)
+        named[name] = {short for _, short in calls[start:end]}
+    shorts = _EVENTS | _CLIPS
     for _ in range(_FOLLOW):
-        shorts = {name.rpartition(".")[2] for name in telling}
-        telling |= {name for name, names in called.items() if names & shorts}
-    return {name: function for name, function in functions.items() if name in telling}
+        shorts |= {name.rpartition(".")[2] for name, names in named.items() if names & shorts}
+    return {name: function for name, function in functions.items() if named[name] & shorts}, shorts
 
 
 def _autocasts(event: Event | Loop) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from trainlint.formats.calls import Script, dotted
+from trainlint.formats.syntax_nodes import nodes
 from trainlint.formats.training_names import OPTIMIZERS
 
 
@@ -26,7 +27,7 @@ class Names:
     def of(cls, script: Script, module: ast.Module) -> Names:
         """The names of a whole file."""
         names = cls()
-        for node in ast.walk(module):
+        for node in nodes(module):
             match node:
                 case ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=value):
                     name = dotted(target)
@@ -41,11 +42,13 @@ class Names:
                             names.contexts[name] = call
                         elif short == "scale" and dotted(call.func).rpartition(".")[0] in names.scalers:
                             names.scaled[name] = dotted(call.func).rpartition(".")[0]
-                    if value is not None:
+                    if isinstance(value, ast.BinOp | ast.Call | ast.IfExp):
                         divided = any(
                             isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div) for part in ast.walk(value)
                         )
                         names.divided[name] = divided or names.divided.get(name, False)
+                    elif value is not None:
+                        names.divided.setdefault(name, False)
                 case ast.AugAssign(target=target, op=ast.Div()):
                     names.divided[dotted(target)] = True
                 case ast.withitem(context_expr=ast.Call() as call, optional_vars=ast.Name(id=name)):

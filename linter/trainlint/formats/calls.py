@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from trainlint.documents import Document, Entry, Mapping, Node, Place
 from trainlint.formats.literals import Literals, bound_once
+from trainlint.formats.syntax_nodes import called, holds, nodes
 from trainlint.formats.training_names import KNOWN
 
 
@@ -62,13 +63,17 @@ class Assignment:
 
 @dataclass(slots=True)
 class Script:
-    """What a script says: its calls and attribute assignments in order, imports, and own classes by their bases."""
+    """What a script says: calls and attribute assignments in order, imports, own classes by their bases.
+
+    `lines` are those on which a call begins.
+    """
 
     literals: Literals
     imports: dict[str, str] = field(default_factory=dict)
     bases: dict[str, tuple[str, ...]] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     assignments: list[Assignment] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
 
     def named(self, *names: str) -> list[Call]:
         """The calls whose last part is one of these names."""
@@ -92,8 +97,9 @@ def script(document: Document) -> Script:
     """Read a script's syntax tree."""
     module = document.module
     assert module is not None
-    found = Script(Literals(document, bound_once(module)))
-    for node in ast.walk(module):
+    every = nodes(module)
+    found = Script(Literals(document, bound_once(every)))
+    for node in every:
         match node:
             case ast.Import(names=names):
                 for alias in names:
@@ -105,7 +111,10 @@ def script(document: Document) -> Script:
                     found.imports[alias.asname or alias.name] = "." * level + f"{origin or ''}.{alias.name}"
             case ast.ClassDef(name=name, bases=bases):
                 found.bases[name] = tuple(_dotted(base, found.imports) for base in bases)
-    _Walk(found).block(module.body)
+    shorts = KNOWN | {name for name, origin in found.imports.items() if origin.rpartition(".")[2] in KNOWN}
+    shorts |= {name for name in found.bases if found.origin(name).rpartition(".")[2] in KNOWN}
+    found.lines = sorted(node.lineno for node in every if isinstance(node, ast.Call) and called(node) in shorts)
+    _Walk(found, shorts).block(module.body)
     return found
 
 
@@ -148,8 +157,8 @@ def leaves(block: list[ast.stmt]) -> bool:
 class _Walk:
     """Visits statements in order, with the conditions they stand under."""
 
-    def __init__(self, found: Script) -> None:
-        self.found = found
+    def __init__(self, found: Script, shorts: frozenset[str]) -> None:
+        self.found, self.shorts = found, shorts
         self.conditions: list[tuple[bool, ast.expr | None]] = []
         self.scope: list[str] = []
 
@@ -228,11 +237,10 @@ class _Walk:
                     self.block(getattr(node, name, []))
 
     def expression(self, node: ast.expr, target: str = "") -> None:
+        if not holds(self.found.lines, node):
+            return
         for call, conditional in _calls_in(node):
-            func = call.func
-            name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-            own = self.found.imports.get(name, name).rpartition(".")[2]
-            if own in KNOWN or self.found.origin(name).rpartition(".")[2] in KNOWN:
+            if called(call) in self.shorts:
                 self.found.calls.append(self._call(call, target if call is node else "", conditional))
 
     def _call(self, node: ast.Call, target: str, conditional: bool) -> Call:

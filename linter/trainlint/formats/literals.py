@@ -172,11 +172,11 @@ def _member(expression: ast.Attribute) -> str | None:
     return word(expression.attr) if word is not None else None
 
 
-def bound_once(module: ast.Module) -> dict[str, ast.expr]:
+def bound_once(nodes: Iterable[ast.AST]) -> dict[str, ast.expr]:
     """Names bound exactly once in the whole file, by a plain assignment outside loops and branches' alternatives."""
     counts: dict[str, int] = {}
     values: dict[str, ast.expr] = {}
-    for node in ast.walk(module):
+    for node in nodes:
         match node:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
                 counts[name] = counts.get(name, 0) + 1

@@ -24,11 +24,10 @@ def recognise(document: Document, root: Node | None) -> int:
     """Calls of a trainer or its config, a training loop, or what prepares a model for training."""
     if document.module is None or not _HINT.search(document.text):
         return 0
-    called: set[str] = set()
-    for node in ast.walk(document.module):
-        if isinstance(node, ast.Call):
-            func = node.func
-            called.add(func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else "")
+    from trainlint.formats.syntax_nodes import called as name_of
+    from trainlint.formats.syntax_nodes import nodes
+
+    called = {name_of(node) for node in nodes(document.module) if isinstance(node, ast.Call)}
     if called & (CONFIGS | (TRAINERS - {"Trainer"})):
         return 85
     if "backward" in called and (called & {"step", "Accelerator", "GradScaler"} or called & OPTIMIZERS):
