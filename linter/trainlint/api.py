@@ -17,6 +17,7 @@ from trainlint.advice import (
 from trainlint.documents import Document, Entry, Mapping, Node, Place, Problem, Scalar, Sequence, plain, scalars
 from trainlint.facts import devices, history, instances, models, versions
 from trainlint.formats import Draft, Format, Fragment, Reference, amp, say
+from trainlint.formats.departed import Departed, departed, installed, since
 from trainlint.formats.keys import UnknownKey, unknown_keys
 from trainlint.plugins import hookimpl
 from trainlint.result import Result
@@ -41,6 +42,7 @@ from trainlint.run import TrainingRun, Value, known
 from trainlint.units import gib, parse, quantity
 
 __all__ = [
+    "Departed",
     "Document",
     "Draft",
     "Edit",
@@ -72,11 +74,13 @@ __all__ = [
     "at_length",
     "budget",
     "chosen_length",
+    "departed",
     "device_words",
     "devices",
     "gib",
     "history",
     "hookimpl",
+    "installed",
     "instances",
     "known",
     "linear_names",
@@ -95,6 +99,7 @@ __all__ = [
     "scalars",
     "set_value",
     "sharded",
+    "since",
     "unknown_keys",
     "versions",
     "written",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from trainlint.formats import Draft, Format, Fragment
 from trainlint.resolve.data import add_data
+from trainlint.resolve.duration import add_duration
 from trainlint.resolve.hardware import add_hardware
 from trainlint.resolve.join import Joiner, Opener
 from trainlint.resolve.model import add_model
@@ -57,6 +58,7 @@ def _resolved(
     if root.launches:
         formats[root.format].complete(draft)
     _derive(draft)
+    add_duration(draft)
     draft.values["profile"] = _profile(root, settings)
     draft.values.update({f"versions.{name}": value for name, value in versions.items()})  # type: ignore[misc]
     files = tuple(dict.fromkeys(member.file for member in members))

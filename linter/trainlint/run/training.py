@@ -182,6 +182,7 @@ class Schedule(Group):
     warmup_ratio: Number = declare.number("share of the steps that warm up")
     epochs: Number = declare.number("passes over the data", "epoch")
     max_steps: Count = declare.count("optimizer steps", "step")
+    total_steps: Count = declare.count("optimizer steps of the whole run, at most", "step")
 
 
 class Checkpoint(Group):
@@ -191,6 +192,9 @@ class Checkpoint(Group):
     every: Number = declare.number("steps between two checkpoints", "step")
     best_at_end: Flag = declare.flag("the best checkpoint is loaded at the end")
     metric: Text = declare.text("metric for the best checkpoint")
+    greater_is_better: Flag = declare.flag("a larger metric is a better one")
+    total_limit: Count = declare.count("checkpoints kept")
+    only_model: Flag = declare.flag("optimizer, scheduler and random states are left out")
     full_state: Flag = declare.flag("the whole state dict is gathered on one rank")
     output: Text = declare.text("folder of the checkpoints")
 
@@ -269,6 +273,10 @@ class Data(Group):
     estimated: Flag = declare.flag("lengths were estimated from characters")
     chat: Flag = declare.flag("the data are conversations")
     validation: Number = declare.number("share or number of samples held back")
+    limit: Count = declare.count("largest number of samples taken of each data set", "sample")
+    streaming: Flag = declare.flag("samples are read one by one, their number is not known")
+    workers: Count = declare.count("processes of each device's loader")
+    preprocessing: Count = declare.count("processes that prepare the data before training")
 
 
 class TrainingRun(Group):
