@@ -35,6 +35,7 @@ from trainlint.rule import (
     remove_line,
     rename_key,
     rule,
+    said,
     set_value,
     written,
 )
@@ -95,6 +96,7 @@ __all__ = [
     "remove_line",
     "rename_key",
     "rule",
+    "said",
     "say",
     "scalars",
     "set_value",

@@ -29,6 +29,7 @@ from trainlint.rule import (
     Target,
     remove_line,
     rename_key,
+    said,
     set_value,
     written,
 )
@@ -37,12 +38,13 @@ from trainlint.run import Value, path_info
 FIELDS = frozenset(
     ("severity", "formats", "on", "profiles", "flag", "unless", "at", "message", "help", "notes", "fix", "outranks")
 )
+PARTS = ("key", "value", "note", "said")
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A text with `{key}`, `{value}` and `{path.key}`, `{path.value}`, `{path.note}`."""
+    """A text with `{key}`, `{value}`, `{note}`, `{said}` (key and value), and the same of a path: `{path.key}`, …"""
 
     text: str
     at: Operand
@@ -56,6 +58,10 @@ class Template:
         operand, part = _split(name, self.at, self.operands)
         spot = operand.spot(view)
         match spot, part:
+            case Value(), "said" if spot.key:
+                return said(spot)
+            case Entry(), "said":
+                return said(spot)
             case Value(), "key":
                 return spot.key or operand.name
             case Value(), "note":
@@ -78,10 +84,10 @@ def _bare(raw: str) -> str:
 
 
 def _split(name: str, at: Operand, operands: dict[str, Operand]) -> tuple[Operand, str]:
-    if name in ("key", "value", "note"):
+    if name in PARTS:
         return at, name
     head, _, part = name.rpartition(".")
-    if part in ("key", "value", "note") and head in operands:
+    if part in PARTS and head in operands:
         return operands[head], part
     if name in operands:
         return operands[name], "value"
@@ -230,7 +236,7 @@ def _template(node: Node, at: Operand, compiler: Compiler) -> Template:
         try:
             _split(name, at, compiler.operands)
         except KeyError:
-            head = name.rpartition(".")[0] if name.rpartition(".")[2] in ("key", "value", "note") else name
+            head = name.rpartition(".")[0] if name.rpartition(".")[2] in PARTS else name
             if path_info(head) is None:
                 raise RuleError(f"`{{{name}}}` names nothing that the rule asks for", node.place) from None
             compiler.named(head, False, node.place)

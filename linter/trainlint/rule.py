@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from trainlint.documents import Document, Entry, Node, Place
+from trainlint.documents import Document, Entry, Node, Place, Scalar, plain
 from trainlint.errors import TrainlintError
 from trainlint.formats import Fragment
 from trainlint.run import TrainingRun, Value
@@ -216,6 +216,19 @@ def written(value: object) -> str:
             return "[" + ", ".join(written(item) for item in value) + "]"
         case _:
             return str(value)
+
+
+def said(spot: Value[object] | Entry) -> str:
+    """A key with its value as the user wrote both: `warmup_steps: 100`, `--warmup_steps 100` on a command line."""
+    if isinstance(spot, Entry):
+        key = spot.key.raw if spot.key.raw.startswith("-") else spot.name
+        raw = spot.value.raw if isinstance(spot.value, Scalar) else ""
+        value = raw or written(plain(spot.value))
+    else:
+        key, value = spot.key, spot.raw or written(spot.value)
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
+        value = value[1:-1]
+    return f"{key} {value}" if key.startswith("-") else f"{key}: {value}"
 
 
 def set_value(node: Node, text: str, safety: Literal["safe", "unsafe"] = "unsafe", title: str = "") -> Fix:
