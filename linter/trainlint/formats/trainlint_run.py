@@ -102,6 +102,8 @@ def _put(fragment: Fragment, path: str, info: PathInfo, node: Node, faults: list
         faults.append((node.place, f"`{path}` is {wanted}{raw}"))
         return
     raw = node.raw if isinstance(node, Scalar) else ""
+    if path == "model.id":
+        fragment.references.append(Reference("model", str(made), node.place, path))  # it may be a local folder
     fragment.values[path] = Value(made, "written", path, node.place, raw, info.unit, file_format=NAME)
 
 

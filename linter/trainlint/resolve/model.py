@@ -43,6 +43,9 @@ def add_model(draft: Draft, origin: Path) -> None:
     config = draft.get("model.config")
     if isinstance(config, Mapping):
         _from_config(draft, config, "config.json")
+        joined = draft.fragment("model-config")
+        if joined is not None:
+            _from_index(draft, Path(joined.file))
         return
     name = draft.get("model.id")
     named = [
@@ -83,11 +86,16 @@ def _from_folder(draft: Draft, path: Path) -> bool:
         return False
     draft.derive("model.config", config, path.name)
     _from_config(draft, config, path.name)
+    _from_index(draft, path)
+    return True
+
+
+def _from_index(draft: Draft, path: Path) -> None:
+    """The exact size of the weights, from the index beside a `config.json`."""
     index = _json(path.with_name("model.safetensors.index.json"))
     size = (index or {}).get("metadata")
     if isinstance(size, dict) and isinstance(size.get("total_size"), int):
         draft.derive("model.checkpoint_bytes", size["total_size"], "model.safetensors.index.json", "byte")
-    return True
 
 
 def _json(path: Path) -> dict[str, object] | None:

@@ -49,7 +49,7 @@ LIMIT = 8 << 20
 """Lock files larger than this are not read (bytes)."""
 
 _REQUIREMENT = re.compile(
-    r"(?P<name>[A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*(?P<spec>(?:(?:===|==|~=|!=|>=|<=|>|<)\s*[\w.*+!-]+\s*,?\s*)*)"
+    r"(?P<name>[A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*(?P<spec>(?:(?:===|==|~=|!=|>=|<=|>|<)\s*[\w.*+!-]+\s*(?:,\s*|(?=[;#\s]|$)))*)"
     r"\s*(?:;(?P<marker>.*))?(?:#.*)?$"
 )
 _LOCKED = re.compile(r'^name = "(?P<name>[\w.-]+)"\nversion = "(?P<version>[\w.+!-]+)"', re.MULTILINE)
