@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trainlint.engine import Request, open_session
 from trainlint.errors import TrainlintError
-from trainlint.settings import FILE
+from trainlint.settings import FILE, unknown_device
 
 
 def write_settings(folder: Path) -> str:
@@ -20,6 +20,7 @@ def write_settings(folder: Path) -> str:
     session = open_session(Request(paths=(str(folder),)))
     formats = sorted({fragment.format for fragment in session.fragments})
     names = {resolved.run.device.name.value for resolved in session.runs if resolved.run.device.name is not None}
+    names = {name for name in names if not unknown_device(name)}
     versions: dict[str, str] = {}
     for resolved in session.runs:
         versions.update({name: value.value for name, value in resolved.run.versions.items()})
