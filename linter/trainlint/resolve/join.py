@@ -13,6 +13,8 @@ Opener = Callable[[Path], list[Fragment]]
 
 FILES = frozenset(("deepspeed", "accelerate", "adapter", "config", "script"))
 """Roles whose text may be the path of another config."""
+PARTS = frozenset(("accelerate", "deepspeed", "peft-adapter", "model-config"))
+"""Formats that are parts of a run and start none."""
 WAYS = 8
 """Of more launchers than these it is not asked which one starts a run."""
 MODEL_FILES = ("config.json",)
@@ -32,6 +34,7 @@ class Joiner:
 
     def runs(self) -> list[list[Fragment]]:
         """All runs: one per fragment that starts one, then one per fragment that no other claims."""
+        self.promote()
         roots = [fragment for fragment in self.fragments if fragment.launches]
         started: dict[int, list[Fragment]] = defaultdict(list)
         for launcher in [fragment for fragment in self.fragments if fragment.starts]:
@@ -46,6 +49,14 @@ class Joiner:
         self.beside(runs)
         runs += [self.run(fragment, []) for fragment in self.fragments if id(fragment) not in self.claimed]
         return runs
+
+    def promote(self) -> None:
+        """A trainer's config that does not say it trains does so where a launcher hands it to a trainer."""
+        for launcher in [fragment for fragment in self.fragments if fragment.starts]:
+            handed = [reference for reference in launcher.references if reference.role == "config"]
+            for named in self.named(launcher, handed):
+                if named.format not in PARTS and not named.starts:
+                    named.launches = True
 
     def ways(self, root: Fragment, started: Mapping[int, list[Fragment]]) -> list[list[Fragment]]:
         """Each way a root is started: a launcher with what starts that in turn; those that say the same are one.
@@ -73,10 +84,10 @@ class Joiner:
             todo += [one for one in named if not one.launches or one.format == "python-script"]
         return members
 
-    def named(self, fragment: Fragment) -> list[Fragment]:
-        """The fragments of the files that one fragment names."""
+    def named(self, fragment: Fragment, references: Iterable[Reference] | None = None) -> list[Fragment]:
+        """The fragments of the files that one fragment names, by all or some of its references."""
         found: list[Fragment] = []
-        for reference in fragment.references:
+        for reference in fragment.references if references is None else references:
             path = self.path_of(fragment, reference)
             if path is not None:
                 if path not in self.by_path:
