@@ -253,3 +253,11 @@ def test_an_unfilled_limit_on_the_length_is_no_lower_bound() -> None:
     assert full is not None
     assert loose.allocated.low < full.allocated.low
     assert loose.allocated.likely == full.allocated.likely
+
+
+@pytest.mark.parametrize("kind", ["zero1", "zero2", "zero3"])
+def test_buckets_may_be_written_as_floats(kind: str) -> None:
+    shards = {"sharding.kind": kind, "parallel.data": 4}
+    sizes: dict[str, object] = {"sharding.reduce_bucket": 1_000_000, "sharding.prefetch_bucket": 100_000}
+    floats = {path: float(str(size)) for path, size in sizes.items()}
+    assert assessed({**shards, **floats}).allocated == assessed({**shards, **sizes}).allocated

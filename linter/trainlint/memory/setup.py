@@ -110,13 +110,18 @@ class Setup:
         return self.objective in ("dpo", "ipo", "orpo", "simpo", "cpo", "reward")
 
     @property
+    def by_rows(self) -> bool:
+        """The loss is made of each row's log probability, not of the model's own cross entropy."""
+        return self.objective in ("dpo", "ipo", "orpo", "simpo", "cpo", "kto", "grpo", "rloo")
+
+    @property
     def reference_kind(self) -> str:
         """What the objective's reference model is; by default a copy, or the base under a switched-off adapter."""
-        if not self.preference and self.objective not in ("kto", "grpo"):
+        if not self.by_rows:
             return "none"
         if self.reference:
             return self.reference
-        if self.objective in ("orpo", "simpo", "cpo", "reward", "grpo"):
+        if self.objective in ("orpo", "simpo", "cpo", "grpo", "rloo"):
             return "none"
         return "adapter-off" if self.adapted else "copy"
 
@@ -157,6 +162,8 @@ def _knobs(words: Mapping[str, object]) -> dict[str, object]:
             value = "full" if value else "none"
         elif name in ("adapter_targets", "modules_to_save"):
             value = (value,) if isinstance(value, str) else tuple(str(part) for part in _listed(value))
+        elif name in ("reduce_bucket", "prefetch_bucket") and isinstance(value, float):
+            value = int(value)  # `5e8` elements
         elif name in ("offload_optimizer", "offload_parameters"):
             value = bool(value) and value != "none"
         elif name == "reduce_dtype":
