@@ -121,9 +121,10 @@ def test_lines_end_where_editors_end_them() -> None:
 
 
 def test_names_promise_a_syntax() -> None:
-    assert [syntax_of(name) for name in ("a.YML", "a.json", "x/a.toml", "a.py", "a.slurm", "a.txt", "Makefile")] == [
-        *("yaml", "json", "toml", "python", "shell", None, None)
-    ]
+    assert [
+        syntax_of(name)
+        for name in ("a.YML", "a.json", "x/a.toml", "a.py", "a.slurm", "x/Makefile", "a.txt", "Dockerfile")
+    ] == [*("yaml", "json", "toml", "python", "shell", "text", None, None)]
 
 
 def test_scripts_have_a_tree_or_a_problem() -> None:

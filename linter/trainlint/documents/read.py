@@ -24,12 +24,16 @@ SUFFIXES: dict[str, Syntax] = {
     ".slurm": "shell",
     ".sbatch": "shell",
     ".bash": "shell",
+    ".mk": "text",
 }
+NAMES: dict[str, Syntax] = {"makefile": "text", "gnumakefile": "text"}
+"""Files without an ending that may hold commands."""
 
 
 def syntax_of(path: str) -> Syntax | None:
     """The syntax a file name promises, or None for a name that no config has."""
-    return SUFFIXES.get(Path(path).suffix.lower())
+    name = Path(path)
+    return SUFFIXES.get(name.suffix.lower()) or NAMES.get(name.name.lower())
 
 
 def read(path: str, shown: str | None = None) -> Document:

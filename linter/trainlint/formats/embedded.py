@@ -59,6 +59,16 @@ class Source:
         reader.read(cells.text, cells.stands)
         return tuple(reader.found)
 
+    def lines(self, nodes: Iterable[Scalar], known: Environment = NOTHING) -> tuple[Command, ...]:
+        """The commands of a list whose items are lines of one shell text."""
+        text = ""
+        stands: list[int] = []
+        for cells in map(self.cells, nodes):
+            if cells.stands:
+                text += cells.text + "\n"
+                stands += [*cells.stands, cells.stands[-1]]
+        return self.shell_text(Cells(text, tuple(stands)), known)
+
     def executed(self, nodes: Iterable[Scalar], known: Environment = NOTHING) -> tuple[Command, ...]:
         """The command that a list of words is, and those of the shell text it holds (`[bash, -c, …]`).
 

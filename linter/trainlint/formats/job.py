@@ -14,8 +14,10 @@ from dataclasses import replace
 
 from trainlint.documents import Document, Node, Scalar
 from trainlint.documents import Mapping as Tree
+from trainlint.documents import Sequence as Items
 from trainlint.formats import launch_values
 from trainlint.formats.command_line import Cells, Command
+from trainlint.formats.embedded import Source
 from trainlint.formats.format import Draft
 from trainlint.formats.fragment import Fragment, Reference
 from trainlint.formats.installs import installed
@@ -71,6 +73,15 @@ def fragment(
             made[0].references.append(_placed(reference, folders[id(command)], mounts or {}))
     made[0].others = tuple(made[1:])
     return made[0]
+
+
+def together(fragments: Sequence[Fragment]) -> Fragment:
+    """Several jobs of one document as one fragment with the others beside it."""
+    first, *rest = (one for each in fragments for one in (each, *each.others))
+    first.others = tuple(rest)
+    for one in rest:
+        one.others = ()
+    return first
 
 
 def _one(
@@ -140,6 +151,32 @@ def _placed(reference: Reference, folder: str, mounts: Mapping[str, str]) -> Ref
             text = posixpath.join(source, text[len(target) :].lstrip("/")) if text != target else source
             break
     return reference if text == reference.text else replace(reference, text=text)
+
+
+def variables(source: Source, *nodes: Node | None) -> dict[str, tuple[Scalar, Cells]]:
+    """The variables of mappings, or of lists of `NAME=value`, `{name: …, value: …}`; later ones win."""
+    found: dict[str, tuple[Scalar, Cells]] = {}
+    for node in nodes:
+        if isinstance(node, Tree):
+            for key, entry in node.index.items():
+                if isinstance(entry.value, Scalar) and entry.value.value is not None:
+                    found[key] = (entry.value, source.cells(entry.value))
+        for item in node.items if isinstance(node, Items) else ():
+            match item:
+                case Scalar() if isinstance(item.value, str) and "=" in item.value:
+                    cells = source.cells(item)
+                    at = cells.text.index("=")
+                    found[cells.text[:at]] = (item, Cells(cells.text[at + 1 :], cells.stands[at + 1 :]))
+                case Tree():
+                    key_node, value = item.get("name") or item.get("key"), item.get("value")
+                    if isinstance(key_node, Scalar) and isinstance(value, Scalar) and value.value is not None:
+                        found[str(key_node.value)] = (value, source.cells(value))
+    return found
+
+
+def known(variables: Mapping[str, tuple[Scalar, Cells]]) -> dict[str, Cells | None]:
+    """The variables as a command's environment."""
+    return {name: cells for name, (_, cells) in variables.items()}
 
 
 def environment(cells: Mapping[str, tuple[Scalar, Cells]], name: str) -> dict[str, Value[object]]:

@@ -16,7 +16,7 @@ from trainlint.formats.command_line import Command, Word
 
 Launcher = Literal[
     "accelerate", "torchrun", "deepspeed", "python", "llamafactory", "axolotl", "torchtune", "mlx-lm", "trl", "swift",
-    "oumi",
+    "oumi", "composer",
 ]  # fmt: skip
 
 WRAPPERS = frozenset(
@@ -44,6 +44,7 @@ BARE: Mapping[str, frozenset[str]] = {
             "bind_cores_to_rank", "elastic_training", "disable_nccl",
         )
     ),
+    "composer": frozenset(("m", "module_mode", "c", "command_mode", "v", "verbose")),
 }  # fmt: skip
 """Options that take no value (`-m` included: the word behind it is the program)."""
 
@@ -194,7 +195,7 @@ def _name(word: Word) -> str:
 
 def _kind(word: Word) -> str | None:
     name = _name(word)
-    if name in ("accelerate", "torchrun", "deepspeed", "axolotl", "trl", "swift", "oumi"):
+    if name in ("accelerate", "torchrun", "deepspeed", "axolotl", "trl", "swift", "oumi", "composer"):
         return name
     if name in ("llamafactory-cli", "lmf"):
         return "llamafactory"
@@ -215,7 +216,7 @@ def _started(kind: str, command: Command, words: list[Word], wrapper: str) -> La
             return _processes("accelerate", command, head, rest[1:], wrapper) if verb == "launch" else None
         case "accelerate-launch":
             return _processes("accelerate", command, head, rest, wrapper)
-        case "torchrun" | "deepspeed":
+        case "torchrun" | "deepspeed" | "composer":
             return _processes(kind, command, head, rest, wrapper)
         case "llamafactory" | "axolotl":
             if verb != "train":
