@@ -182,7 +182,7 @@ def math(
     causal: int,
     mask: Storage | None = None,
 ) -> Storage:
-    """No fused kernel fits (fp32 with grouped heads): scores of T * S are written out, in fp32. Autocast is off inside."""
+    """No fused kernel fits (fp32 with grouped heads): fp32 scores of T * S are written out. Autocast is off inside."""
     tape = walk.tape
     autocast, tape.autocast = tape.autocast, None
     dtype = q.dtype

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 
-from trainlint.memory.account import SIZES, Memory
+from trainlint.memory.account import SIZES, Key, Memory
 
 LEAF = 1 << 60
 """AccumulateGrad nodes come before all others: engine.cpp gives them the largest sequence number."""
@@ -42,15 +42,15 @@ It must hold no tensor itself, or checkpointing could not let go of it.
 class Tensor:
     """A storage of its own: `nbytes` of memory that are given back when nobody holds the object any more."""
 
-    __slots__ = ("dtype", "elements", "key", "memory", "nbytes", "node", "parameter", "slot")
+    node: Node | None = None
+    slot = 0
+    parameter: Parameter | None = None
+    key: Key
 
     def __init__(self, memory: Memory, elements: int, dtype: str) -> None:
         self.memory = memory
         self.elements = elements
         self.dtype = dtype
-        self.node: Node | None = None
-        self.slot = 0
-        self.parameter: Parameter | None = None
         self.nbytes = nbytes = (elements * SIZES[dtype] + 511) & -512
         memory.current = current = memory.current + nbytes
         if memory.register is not None:
@@ -68,7 +68,7 @@ class Tensor:
 class View:
     """Another tensor on the storage of `owner`: holds it, and counts nothing."""
 
-    __slots__ = ("dtype", "elements", "node", "owner", "parameter", "slot")
+    parameter: Parameter | None = None
 
     def __init__(
         self, owner: Storage | None, elements: int, dtype: str, node: Node | None = None, slot: int = 0
@@ -78,7 +78,6 @@ class View:
         self.dtype = dtype
         self.node = node
         self.slot = slot
-        self.parameter: Parameter | None = None
 
 
 Storage = Tensor | View
@@ -122,7 +121,7 @@ class Parameter:
         self.gradient: Storage | None = None
         self.node: Node | None = None
         if trained:
-            self.node = Node(LEAF, "AccumulateGrad", None, None)
+            self.node = Node(LEAF, "AccumulateGrad", None)
             self.node.parameter = self
         self.tensor = View(None, elements, dtype, self.node)
         self.tensor.parameter = self
@@ -133,42 +132,27 @@ Edge = tuple["Node", int, int, str, Entry]
 
 
 class Node:
-    """One operation of the graph: where gradients go, what is saved for that, what it allocates."""
+    """One operation of the graph: where gradients go, what is saved for that, what it allocates.
 
-    __slots__ = (
-        "before",
-        "call",
-        "dead",
-        "edges",
-        "frame",
-        "gradient",
-        "label",
-        "name",
-        "others",
-        "parameter",
-        "pending",
-        "saved",
-        "scratch",
-        "sequence",
-    )
+    No slots, and defaults on the class: most nodes set few of these, which makes them cheap to make.
+    """
 
-    def __init__(
-        self, sequence: int, name: str, saved: list[Storage] | None, scratch: Sequence[Allocation] | None
-    ) -> None:
+    call: Call | None = None
+    frame: Frame | None = None
+    gradient: Storage | None = None
+    others: dict[int, Storage] | None = None
+    parameter: Parameter | None = None
+    before: Callable[[], None] | None = None
+    scratch: Sequence[Allocation] | None = None
+    dead = False
+    label = ""
+
+    def __init__(self, sequence: int, name: str, saved: list[Storage] | None) -> None:
         self.sequence = sequence
         self.name = name
         self.saved = saved
-        self.scratch = scratch
         self.edges: list[Edge | None] = []
-        self.call: Call | None = None
-        self.frame: Frame | None = None
-        self.gradient: Storage | None = None
-        self.others: dict[int, Storage] | None = None
-        self.parameter: Parameter | None = None
-        self.before: Callable[[], None] | None = None
         self.pending = 0
-        self.dead = False
-        self.label = ""
 
 
 class Stop(Exception):  # noqa: N818  control flow, as torch's _StopRecomputationError
@@ -237,7 +221,9 @@ class Tape:
         else:
             return None
         self.sequence += 1
-        node = Node(self.sequence, name, saved or None, scratch)
+        node = Node(self.sequence, name, saved or None)
+        if scratch:
+            node.scratch = scratch
         recomputing = self.recomputing
         if formula.__class__ is tuple:
             entries: Sequence[Entry] = formula
@@ -361,8 +347,8 @@ class Tape:
     def checkpoint_reentrant(self, run: Callable[[Storage], Storage], value: Storage) -> Storage:
         """`torch.utils.checkpoint(run, value, use_reentrant=True)`: one node that keeps the input.
 
-        Its backward runs the block with a graph of its own, all of it, and then that graph's backward, while the incoming
-        gradient is held (torch/utils/checkpoint.py, CheckpointFunction).
+        Its backward runs the block with a graph of its own, all of it, and then that graph's backward, while the
+        incoming gradient is held (torch/utils/checkpoint.py, CheckpointFunction).
         """
         recording, self.recording = self.recording, False
         try:
@@ -371,7 +357,7 @@ class Tape:
             self.recording = recording
 
         def call(gradient: Storage | None, saved: list[Storage]) -> list[Storage | None]:
-            leaf = Node(LEAF, "input", None, None)
+            leaf = Node(LEAF, "input", None)
             leaf.parameter = holder = Parameter("", "input", value_elements, value_dtype, (1,), False, 0)
             detached = View(saved[0], value_elements, value_dtype, leaf)
             cache, self.cache = self.cache, {}

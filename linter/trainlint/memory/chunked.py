@@ -1,7 +1,7 @@
 """Losses that never hold all logits: the output head and the cross entropy in one, by chunks or tiles.
 
-Each takes what the `head` kind takes, and returns the loss. w is the weight's bytes, V the vocabulary, h the hidden size, N
-the tokens.
+Each takes what the `head` kind takes, and returns the loss. w is the weight's bytes, V the vocabulary, h the hidden
+size, N the tokens.
 """
 
 from __future__ import annotations
@@ -9,10 +9,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainlint.memory.autograd import PASS, VIEW, Storage, View
-from trainlint.memory.primitives import add, copy, gather, matmul, mul, nll, scale, slice_, softmax, split, sum_rows, unary
+from trainlint.memory.primitives import (
+    add,
+    copy,
+    gather,
+    matmul,
+    mul,
+    nll,
+    scale,
+    slice_,
+    softmax,
+    split,
+    sum_rows,
+    unary,
+)
 
 if TYPE_CHECKING:
     from trainlint.memory.walk import Walk
+
 
 def liger(walk: Walk, x: Storage, name: str, width: int, out: int, bias: int = 0) -> Storage:
     """liger-kernel 0.8.5 FusedLinearCrossEntropy: gradients of input and weight are made in the forward, by chunks.
@@ -83,9 +97,7 @@ def trl_rows(walk: Walk, x: Storage, name: str, width: int, out: int, bias: int 
     return trl_log_probabilities(walk, x, weight, width, out, entropy=walk.role == "training")
 
 
-def trl_log_probabilities(
-    walk: Walk, x: Storage, weight: Storage, width: int, out: int, entropy: bool
-) -> Storage:
+def trl_log_probabilities(walk: Walk, x: Storage, weight: Storage, width: int, out: int, entropy: bool) -> Storage:
     """Log probability of each next token; hidden states of all positions but the last are selected into a copy."""
     tape = walk.tape
     memory = tape.memory
@@ -137,14 +149,13 @@ def trl_log_probabilities(
     result.node = tape.node("chunked_log_probability", (hidden, weight), [*kept, weight], back)
     kept.clear()
     del hidden, labels, normaliser
-    scattered = tape.op("scatter", (result,), tokens, "float32", [mask], ((tokens, "float32"),))
-    return scattered
+    return tape.op("scatter", (result,), tokens, "float32", [mask], ((tokens, "float32"),))
 
 
 def _tile_casts(
     walk: Walk, dtype: str, weight: Storage, lowered: str, rows: int, width: int, out: int, tokens: int
 ) -> list[Storage]:
-    """A tile's hidden states and weight rows in the compute dtype, where they are not already; the last ones live on."""
+    """A tile's hidden states and weight rows in the compute dtype, where they differ; the last ones live on."""
     made: list[Storage] = []
     if dtype != lowered:
         made.append(walk.tape.new(rows, lowered))
@@ -159,7 +170,7 @@ TRL_CHUNK = 256
 
 
 def trl_chunked(walk: Walk, x: Storage, name: str, width: int, out: int, bias: int = 0) -> Storage:
-    """TRL 1.6 to 1.14: fp32 logits of 256 tokens at a time, each chunk checkpointed. Chunks repeat: three are walked."""
+    """TRL 1.6 to 1.14: fp32 logits of 256 tokens at a time, each chunk checkpointed; three chunks are walked."""
     tape = walk.tape
     memory = tape.memory
     weight = _begin(walk, name, width, out)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+import gc
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from trainlint.memory.account import SIZES, Totals, rounded
 from trainlint.memory.autograd import Parameter
 from trainlint.memory.families import Family, family
 from trainlint.memory.ledger import ALWAYS, REPORTED, STEP, Budget, Ledger
-from trainlint.memory.optimizers import state_bytes, step_bytes
+from trainlint.memory.optimizers import known, state_bytes, step_bytes
+from trainlint.memory.parallel import spreads
 from trainlint.memory.setup import Setup
 from trainlint.memory.sharded import fully_sharded
 from trainlint.memory.walk import Walk
@@ -66,9 +69,22 @@ class Answer:
         self.assumptions.append(reason)
 
 
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the cyclic garbage collector, which finds nothing in a walk and costs a quarter of its time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
 def estimate(config: Config, setup: Setup) -> Estimate:
     """The peak of torch's allocator, in bytes a device, over two training steps and what else the setup runs."""
-    answer = solve(config, setup)
+    with uncollected():
+        answer = solve(config, setup)
     phases: dict[str, int] = {}
     for phase, peak in answer.budget.totals().items():
         name = REPORTED[phase]
@@ -91,19 +107,36 @@ def estimate(config: Config, setup: Setup) -> Estimate:
 
 def ledger(config: Config, setup: Setup) -> Ledger:
     """What lives at the peak: entries whose bytes sum up to it exactly."""
-    return solve(config, setup, register=True).budget.ledger()
+    with uncollected():
+        return solve(config, setup, register=True).budget.ledger()
 
 
 def solve(config: Config, setup: Setup, every_layer: bool = False, register: bool = False) -> Answer:
     """Walk the model as the setup runs it."""
+    if setup.checkpointing == "selective":
+        return _selective(config, setup, every_layer, register)
     source = family(config)
     answer = Answer(source)
+    for low, high, reason in spreads(setup):
+        answer.widen(low, high, reason)
+    if setup.compiled:
+        answer.widen(0.75, 1.05, "torch.compile fuses operations, so fewer activations are kept")
+    if not known(setup.optimizer):
+        answer.widen(0.8, 1.2, f"optimizer `{setup.optimizer}` is taken for AdamW")
     if setup.sharding in ("fsdp", "fsdp2") and setup.data > 1:
         answer.parameters = fully_sharded(answer.budget, source, setup, every_layer, register, seen)
         return answer
     if setup.sharding in ("zero1", "zero2", "zero3"):
         answer.parameters = zero(answer.budget, source, setup, every_layer, register, seen)
         answer.widen(*SPREAD, "DeepSpeed's buffers are counted from its source, not simulated")
+        return answer
+    if setup.eval_only:
+        walk = Walk(source.architecture, source.config, setup)
+        walk.tape.recording = False
+        walk.forward()
+        answer.parameters = list(walk.parameters.values())
+        weights(answer.budget, answer.parameters)
+        evaluation(answer.budget, source, setup, every_layer, register)
         return answer
     walk = Walk(source.architecture, source.config, setup, every_layer, register)
     walk.run()
@@ -123,12 +156,34 @@ def solve(config: Config, setup: Setup, every_layer: bool = False, register: boo
     return answer
 
 
+def _selective(config: Config, setup: Setup, every_layer: bool, register: bool) -> Answer:
+    """Checkpointing that keeps some results of a block: between full checkpointing and none; likely half way."""
+    answer, other = (
+        solve(config, dataclasses.replace(setup, checkpointing=kind), every_layer, register)
+        for kind in ("full", "none")
+    )
+    full, whole = answer.budget.totals(), other.budget.totals()
+    top, most = max(full.values()), max(whole.values())
+    for phase, peak in full.items():
+        kept = max(0, whole.get(phase, peak) - peak) // 2
+        answer.budget.add(
+            "selected activations", "bfloat16", kept // 2, kept, (phase,), "half of what checkpointing saves"
+        )
+    middle = max(answer.budget.totals().values())
+    answer.widen(top / middle, most / middle, "selective checkpointing: between full checkpointing and none")
+    return answer
+
+
 def seen(budget: Budget, walk: Walk) -> None:
     """The walk's phases."""
     memory = walk.tape.memory
     for phase, peak in memory.close().items():
         if phase in REPORTED:
             budget.see(phase, peak, memory.register.pictures.get(phase, {}) if memory.register is not None else None)
+    flying = (walk.setup.pipeline - 1) * max(0, walk.forward_bytes)
+    budget.add(
+        "micro-batches in flight", walk.compute, flying // 2, flying, STEP, "saved activations of the stages to come"
+    )
     budget.see("inputs", walk.first_input, {("inputs", "float32"): (walk.first_input, walk.first_input // 4)})
     budget.see("optimizer", 0)
     size = walk.input_bytes or rounded(8 * walk.tokens) * (3 if walk.padded else 2)
@@ -192,11 +247,18 @@ def _picture(walk: Walk) -> Totals:
 
 
 def _replicated(budget: Budget, walk: Walk) -> None:
-    """DistributedDataParallel's gradient buckets: as large as all gradients, beside them unless they are views of it."""
+    """DistributedDataParallel's gradient buckets: as large as all gradients, which may be views of them."""
     trained = [p for p in walk.parameters.values() if p.trained]
     elements = sum(p.elements * p.copies for p in trained)
     size = sum(p.nbytes * p.copies for p in trained)
-    budget.add("gradient buckets", trained[0].dtype if trained else "float32", elements, size, ALWAYS, "one copy of all gradients")
+    budget.add(
+        "gradient buckets",
+        trained[0].dtype if trained else "float32",
+        elements,
+        size,
+        ALWAYS,
+        "one copy of all gradients",
+    )
 
 
 def gradient_phases(walk: Walk) -> tuple[str, ...]:

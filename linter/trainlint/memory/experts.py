@@ -28,12 +28,21 @@ def grouped_matmul(walk: Walk, x: Storage, weight: Storage, width: int, out: int
 
 
 def experts(
-    walk: Walk, x: Storage, name: str, hidden: int, ffn: int, count: int, top: int, act: str, renorm: int | str = "", scaled: int = 0
+    walk: Walk,
+    x: Storage,
+    name: str,
+    hidden: int,
+    ffn: int,
+    count: int,
+    top: int,
+    act: str,
+    renorm: int | str = "",
+    scaled: int = 0,
 ) -> Storage:
     """Router, top-k, and the gated MLPs of the chosen experts.
 
-    `renorm`: the chosen probabilities are divided by their sum ("always": and stay fp32; "raw": neither divided nor cast,
-    with a router that reads its input in fp32); `scaled`: they are multiplied by a factor.
+    `renorm`: the chosen probabilities are divided by their sum ("always": and stay fp32; "raw": neither divided nor
+    cast, with a router that reads its input in fp32); `scaled`: they are multiplied by a factor.
     """
     from trainlint.memory.kinds import activation
 

@@ -24,7 +24,7 @@ NEAREST = (
 """General blocks, and the config keys that speak for each; the first whose keys are all there is taken."""
 
 FALLBACK_SPREAD = 0.15
-"""How far a general block may be off, as a fraction: parallel blocks, further norms and masks that a family may have."""
+"""How far a general block may be off, as a fraction: parallel blocks, further norms, masks."""
 
 
 @dataclass(frozen=True)

@@ -120,9 +120,7 @@ def activation(walk: Walk, x: Storage, name: str) -> Storage:
             return unary(tape, x, name)
 
 
-def gated_linear(
-    walk: Walk, x: Storage, gate: str, up: str, width: int, out: int, bias: int, act: str
-) -> Storage:
+def gated_linear(walk: Walk, x: Storage, gate: str, up: str, width: int, out: int, bias: int, act: str) -> Storage:
     """`activation(gate(x)) * up(x)`: one kernel for both where Liger's are on."""
     first = adapters.linear(walk, x, gate, width, out, bias)
     if walk.setup.kernels == "liger":
@@ -193,7 +191,7 @@ def embedding(walk: Walk, name: str, count: int, width: int, tokens: int = 0, sc
     if scaled:
         x = scale(tape, x)
     if is_input and x.node is None and walk.setup.checkpointing != "none" and tape.recording:
-        leaf = Node(-tape.created, "input", None, None)
+        leaf = Node(-tape.created, "input", None)
         leaf.saved = [x]
         x = View(x, x.elements, x.dtype, leaf)
         tape.created += 1
@@ -285,7 +283,7 @@ def zeros(walk: Walk, elements: int) -> Storage:
     if walk.setup.checkpointing == "none" or not tape.recording:
         return tensor
     tape.created += 1
-    return View(tensor, elements, tensor.dtype, Node(-tape.created, "input", None, None))
+    return View(tensor, elements, tensor.dtype, Node(-tape.created, "input", None))
 
 
 # ---------------------------------------------------------------- small ones

@@ -39,7 +39,9 @@ def latent_keys(walk: Walk, content: Storage, turned: Storage, heads: int, dim: 
     keys = tape.new(elements, content.dtype)
     spread = View(turned, walk.tokens * heads * turned_dim, turned.dtype, _expanded(walk, turned))
     whole = (elements, content.dtype)
-    first = View(keys, elements, content.dtype, tape.node("copy_slice", (content,), [], ((content.elements, content.dtype),)))
+    first = View(
+        keys, elements, content.dtype, tape.node("copy_slice", (content,), [], ((content.elements, content.dtype),))
+    )
     if first.node is None and spread.node is None:
         return keys
     part = (spread.elements, spread.dtype)
@@ -49,4 +51,3 @@ def latent_keys(walk: Walk, content: Storage, turned: Storage, heads: int, dim: 
 
 def _expanded(walk: Walk, value: Storage) -> Node | None:
     return walk.tape.node("expand", (value,), [], ((value.elements, value.dtype),))
-

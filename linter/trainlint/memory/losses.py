@@ -1,6 +1,7 @@
 """The output head and the loss over it: where logits of the vocabulary's size are made, and how often.
 
-Sources: transformers 5.24, loss/loss_utils.py (ForCausalLMLoss casts logits to fp32), models/*/modeling_*.py (the others).
+Sources: transformers 5.24, loss/loss_utils.py (ForCausalLMLoss casts logits to fp32), models/*/modeling_*.py (the
+others).
 """
 
 from __future__ import annotations
@@ -20,9 +21,13 @@ def head(walk: Walk, x: Storage, name: str, width: int, out: int, bias: int = 0)
     walk.enter_loss()
     if x.node is not None and walk.role == "training":
 
+        inner = x.node.before
+
         def reached() -> None:
             if memory.phase == "loss_backward":
                 memory.enter("backward")
+            if inner is not None:
+                inner()
 
         x.node.before = reached
     weight = walk.parameter(name + ".weight", "head", (out, width)).tensor

@@ -1,9 +1,9 @@
 """Optimizers: the state that each keeps beside the weights, and what its step needs for a moment. Bytes a device.
 
-w is the bytes of a weight, n the elements of one parameter. Sources: torch 2.13, torch/optim/*.py (foreach, for-loop and
-fused paths); transformers 5.24, optimization.py (Adafactor) and trainer_optimizer.py (embeddings stay 32-bit with
-bitsandbytes); bitsandbytes 0.50.2, optim/optimizer.py (blocks of 256, tensors under 4096 elements stay 32-bit, paged states
-of 100,000 elements and more live in host memory); torchao 0.18, optim/subclass_4bit.py and subclass_8bit.py;
+w is the bytes of a weight, n the elements of one parameter. Sources: torch 2.13, torch/optim/*.py (foreach, for-loop
+and fused paths); transformers 5.24, optimization.py (Adafactor) and trainer_optimizer.py (embeddings stay 32-bit with
+bitsandbytes); bitsandbytes 0.50.2, optim/optimizer.py (blocks of 256, tensors under 4096 elements stay 32-bit, paged
+states of 100,000 elements and more live in host memory); torchao 0.18, optim/subclass_4bit.py and subclass_8bit.py;
 schedulefree 1.4.1; lion-pytorch 0.2.5; galore-torch 1.0.
 """
 
@@ -15,15 +15,30 @@ from trainlint.memory.account import SIZES, rounded
 from trainlint.memory.autograd import Parameter
 
 ALIASES = {
-    "adam": "adamw_torch", "adamw": "adamw_torch", "adamw_hf": "adamw_torch", "adam_torch": "adamw_torch",
-    "adamw_apex_fused": "adamw_torch_fused", "fused_adam": "adamw_torch_fused", "adamw_fused": "adamw_torch_fused",
-    "adamw_bnb_8bit": "adamw_8bit", "adamw_bnb_32bit": "adamw_32bit", "paged_adamw": "paged_adamw_32bit",
-    "lion": "lion_32bit", "paged_lion": "paged_lion_32bit", "ademamix": "ademamix_32bit",
-    "paged_ademamix": "paged_ademamix_32bit", "rmsprop_bnb": "rmsprop_32bit", "rmsprop_bnb_8bit": "rmsprop_8bit",
-    "rmsprop_bnb_32bit": "rmsprop_32bit", "galore_adamw_layerwise": "galore_adamw", "schedule_free": "schedule_free_adamw",
-    "pagedadamw8bit": "paged_adamw_8bit", "adamw8bit": "adamw_8bit", "ao_adamw_4bit": "adamw_torch_4bit",
+    "adam": "adamw_torch",
+    "adamw": "adamw_torch",
+    "adamw_hf": "adamw_torch",
+    "adam_torch": "adamw_torch",
+    "adamw_apex_fused": "adamw_torch_fused",
+    "fused_adam": "adamw_torch_fused",
+    "adamw_fused": "adamw_torch_fused",
+    "adamw_bnb_8bit": "adamw_8bit",
+    "adamw_bnb_32bit": "adamw_32bit",
+    "paged_adamw": "paged_adamw_32bit",
+    "lion": "lion_32bit",
+    "paged_lion": "paged_lion_32bit",
+    "ademamix": "ademamix_32bit",
+    "paged_ademamix": "paged_ademamix_32bit",
+    "rmsprop_bnb": "rmsprop_32bit",
+    "rmsprop_bnb_8bit": "rmsprop_8bit",
+    "rmsprop_bnb_32bit": "rmsprop_32bit",
+    "galore_adamw_layerwise": "galore_adamw",
+    "schedule_free": "schedule_free_adamw",
+    "pagedadamw8bit": "paged_adamw_8bit",
+    "adamw8bit": "adamw_8bit",
+    "ao_adamw_4bit": "adamw_torch_4bit",
     "ao_adamw_8bit": "adamw_torch_8bit",
-}  # fmt: skip
+}
 """Names that mean the same states."""
 
 PLAIN: dict[str, tuple[int, int]] = {
@@ -147,7 +162,7 @@ def _low_rank(p: Parameter) -> bool:
 def _galore_sizes(p: Parameter) -> tuple[int, int]:
     """Elements of the projected gradient, and of the projection that is kept.
 
-    In 16 bit the projection is a copy of `rank` rows; in fp32 it is a view into the whole square matrix that svd returned.
+    In 16 bit the projection is a copy of `rank` rows; in fp32 it is a view into the square matrix that svd returned.
     """
     rows, columns = p.shape
     rank = min(GALORE_RANK, rows, columns)

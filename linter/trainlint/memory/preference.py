@@ -1,7 +1,7 @@
 """Preference objectives (DPO and kin): log probabilities of pairs of rows, under the policy and under a reference.
 
-Sources: TRL 1.16 and before, trainer/dpo_trainer.py and trainer/utils.py (selective_log_softmax: fp32 logits row by row with
-logsumexp, 16-bit ones with log_softmax).
+Sources: TRL 1.16 and before, trainer/dpo_trainer.py and trainer/utils.py (selective_log_softmax: fp32 logits row by
+row with logsumexp, 16-bit ones with log_softmax).
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def row_log_probabilities(walk: Walk, logits: Storage) -> Storage:
         parts = split(tape, shifted, [each] * rows)
         same = (each, dtype)
         sums: list[Storage] = [
-            tape.op("logsumexp", (part,), tokens // rows, dtype, [part], (same,), keep_output=True, scratch=(same, same))
+            tape.op(
+                "logsumexp", (part,), tokens // rows, dtype, [part], (same,), keep_output=True, scratch=(same, same)
+            )
             for part in parts
         ]
         del parts
@@ -60,4 +62,3 @@ def half_copy(walk: Walk, logits: Storage) -> None:
 def contrast(walk: Walk, policy: Storage) -> Storage:
     """The loss over the rows' sums: small tensors only."""
     return walk.tape.op("preference", (policy,), 1, "float32", [], ((policy.elements, policy.dtype),))
-

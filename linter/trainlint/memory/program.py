@@ -22,13 +22,32 @@ Step = tuple[
 """Names, function, arguments (a value's name, or the index of a size), keywords, names that die after it, its label."""
 
 LABELS = {
-    "rmsnorm": "norms", "layernorm": "norms", "attention": "attention", "linear": "linear layers",
-    "activation": "activation functions", "gated_linear": "linear layers", "mul": "activation functions", "dropout": "dropout masks",
-    "rope": "rotary positions", "rope_cat": "rotary positions", "rotary": "rotary positions", "embedding": "embeddings",
-    "causal_mask": "attention masks", "bidirectional_mask": "attention masks", "experts": "experts", "bloom_attention": "attention", "mpt_attention": "attention",
-    "disentangled_attention": "attention", "latent_keys": "attention", "complex_rope": "rotary positions", "head": "logits",
-    "causal_loss": "logits", "plain_loss": "logits", "class_loss": "logits", "relative_bias": "attention masks",
-}  # fmt: skip
+    "rmsnorm": "norms",
+    "layernorm": "norms",
+    "attention": "attention",
+    "linear": "linear layers",
+    "activation": "activation functions",
+    "gated_linear": "linear layers",
+    "mul": "activation functions",
+    "dropout": "dropout masks",
+    "rope": "rotary positions",
+    "rope_cat": "rotary positions",
+    "rotary": "rotary positions",
+    "embedding": "embeddings",
+    "causal_mask": "attention masks",
+    "bidirectional_mask": "attention masks",
+    "experts": "experts",
+    "bloom_attention": "attention",
+    "mpt_attention": "attention",
+    "disentangled_attention": "attention",
+    "latent_keys": "attention",
+    "complex_rope": "rotary positions",
+    "head": "logits",
+    "causal_loss": "logits",
+    "plain_loss": "logits",
+    "class_loss": "logits",
+    "relative_bias": "attention masks",
+}
 """What the ledger calls the tensors that a kind makes; others are "residual stream"."""
 
 
@@ -92,7 +111,7 @@ def used(lines: list[Statement]) -> set[str]:
 
 
 class StackProgram:
-    """The programs of one stack; `shared` names are seen by every block, `bodies` are the usual block and its variants."""
+    """The programs of one stack; `shared` names are seen by all, `bodies` are the usual block and its variants."""
 
     __slots__ = ("bodies", "embed", "final", "shared", "stack")
 

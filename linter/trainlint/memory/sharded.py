@@ -20,16 +20,17 @@ def fully_sharded(
 ) -> list[Parameter]:
     """FSDP1 and FSDP2: a first walk finds the groups, a second one gathers and reduces them; returns the parameters.
 
-    The wrapper's mixed precision stands in for autocast: parameters are gathered in the compute dtype, gradients reduced
-    in fp32 where that differs from what is held. Adapters take the dtype of what they sit on.
+    The wrapper's mixed precision stands in for autocast: parameters are gathered in the compute dtype, gradients
+    reduced in fp32 where that differs from what is held. Adapters take the dtype of what they sit on.
     """
     load, compute = setup.weights, setup.compute_dtype
     mixed, flat = compute != load, setup.sharding == "fsdp"
     plain = dataclasses.replace(setup, weights=compute, compute=compute, autocast=False, adapter_dtype=compute)
     everywhere = flat and setup.adapted and not setup.quantization_bits and setup.wrap != "peft"
-    groups = _groups(source, plain, everywhere)
+    groups = _groups(source, plain, everywhere, every_layer)
     walk = Walk(source.architecture, source.config, plain, every_layer, register)
     walk.dense_gradients = everywhere
+    walk.walks_last = True
     reduce = setup.reduce_dtype or ("float32" if mixed else compute)
     reshard = setup.reshard_after_forward and setup.strategy in ("FULL_SHARD", "HYBRID_SHARD")
     kind = FlatSharding if flat else Sharding
@@ -41,14 +42,17 @@ def fully_sharded(
     left = walk.sharding.whole.get("root")
     if left:
         size = sum(tensor.nbytes for tensor in left)
-        budget.add("gathered weights", compute, size // SIZES[compute], size, ("optimizer", "inputs"), "the frozen root")
+        budget.add(
+            "gathered weights", compute, size // SIZES[compute], size, ("optimizer", "inputs"), "the frozen root"
+        )
     return parameters
 
 
-def _groups(source: Family, setup: Setup, everywhere: bool) -> dict[str, list[tuple[int, int]]]:
+def _groups(source: Family, setup: Setup, everywhere: bool, every_layer: bool) -> dict[str, list[tuple[int, int]]]:
     """Elements and rows of each parameter that is sharded, by group; a quantized weight counts as its packed codes."""
-    dry = Walk(source.architecture, source.config, setup)
+    dry = Walk(source.architecture, source.config, setup, every_layer)
     dry.dense_gradients = everywhere
+    dry.walks_last = True
     dry.tape.recording = False
     dry.forward()
     layers: dict[str, list[tuple[int, int]]] = {"root": []}
@@ -89,7 +93,10 @@ def _held(budget: Budget, walk: Walk, parameters: list[Parameter], load: str) ->
     budget.add("gradient shards", load, elements, size, phases, "as the weight shards")
     state = state_bytes(setup.optimizer, optimized, setup.momentum)
     budget.add("optimizer state shards", load, elements, state, ALWAYS, setup.optimizer)
-    step = max(step_bytes(setup.optimizer, optimized, setup.foreach), 512 * len(optimized) if setup.clip else 0)
+    step = max(
+        step_bytes(setup.optimizer, optimized, setup.foreach),
+        512 * sum(p.copies for p in optimized) if setup.clip else 0,
+    )
     budget.add("optimizer temporaries", load, 0, step, ("optimizer",), setup.optimizer)
     budget.add("loss scale and counters", "float32", 0, 512)
 

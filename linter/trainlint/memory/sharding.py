@@ -4,7 +4,8 @@ One group is the parameters of one block; the root group is everything outside t
 
 * Before a group's forward: one flat gathered buffer, then the whole parameters copied out of it. In forward that
   buffer stays until the next group has copied out; in backward it goes at once, but the next group is gathered ahead.
-* After a group's backward: its whole gradients are copied into one flat buffer of the reduce dtype, which stays until the
+* After a group's backward: its whole gradients are copied into one flat buffer of the reduce dtype, which stays until
+the
   next group reduces; the gradient shard is what remains.
 * The root is whole from the start of the backward to its very end, and so are its gradients: the usual peak.
 

@@ -1,7 +1,7 @@
 """Walking a model's operations forward and back: the bytes that live at every moment of one training step.
 
-Layers repeat, so of each run of equal layers three are walked: the first, the second (which stands for all between) and
-the last. What happens in a layer between differs from its neighbours only by a constant, forward and backward.
+Layers repeat, so of each run of equal layers two are walked: the first, and the second, which stands for all others. What
+happens in one layer differs from what happens in the next only by a constant, forward and backward.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from trainlint.memory.chunked import FUSED, trl_fused, trl_rows
 from trainlint.memory.errors import ArchitectureFault
 from trainlint.memory.losses import causal_loss, head, plain_loss
 from trainlint.memory.optimizers import step_bytes
+from trainlint.memory.parallel import divided
 from trainlint.memory.preference import contrast, half_copy, row_log_probabilities
 from trainlint.memory.program import ModelProgram, Program, StackProgram, program
 from trainlint.memory.setup import Setup
@@ -39,6 +40,9 @@ QUERY_VALUE = (
     "v_lin",
     "Wqkv",
 )
+
+GROUPWISE = ("gptq", "awq", "hqq", "autoround", "compressed-tensors")
+"""Quantizations with a scale and a zero point for each group of weights."""
 
 Environment = dict[str, object]
 
@@ -69,15 +73,17 @@ class Walk:
         if setup.preference and not evaluating:
             self.batch *= 2
         length = (setup.eval_length or setup.length) if evaluating else setup.length
+        length = -(-length // max(1, setup.context))
         self.sizes = architecture.sizes(
             config, chosen, {"seq": length, "batch": self.batch, "tokens": self.batch * length}
         )
+        divided(self.sizes, setup)
         given = self.sizes.setdefault("seq", length)
         assert isinstance(given, int)
         self.length = given
         self.tokens = self.batch * self.length
         self.sizes |= {"batch": self.batch, "tokens": self.tokens, "length": length, "layer": 0}
-        self.padded = setup.padded or setup.preference
+        self.padded = setup.padded or setup.by_rows
         self.tied = bool(self.sizes.get("tied"))
         self.quantized = setup.quantization_bits in (2, 3, 4, 8) and setup.adapted
         self.weights = "float32" if self.quantized and setup.quantization_prepared else setup.weights
@@ -91,6 +97,7 @@ class Walk:
         if self.bucket_views:
             self.tape.on_gradient = _into_bucket
         self.dense_gradients = False
+        self.walks_last = False
         self.sharding: Sharding | None = None
         self.parameters: dict[str, Parameter] = {}
         self.prefix = ""
@@ -104,6 +111,7 @@ class Walk:
         self.returned: list[Storage] = []
         self.encoded: Storage | None = None
         self.reference_parameters: list[Parameter] = []
+        self.forward_bytes = 0
         self.logits_bytes = 0
         self.logits_dtype = "float32"
 
@@ -193,19 +201,21 @@ class Walk:
     def _quantized_bytes(self, shape: tuple[int, ...]) -> int:
         """Bytes of a quantized weight with its scales (bitsandbytes 0.50.2, functional.py)."""
         elements = shape[0] * shape[1]
-        if self.setup.quantization_bits == 8:
+        setup = self.setup
+        if setup.quantization_bits == 8:
             return rounded(elements) + rounded(4 * shape[0])
+        codes = rounded((elements * setup.quantization_bits + 7) // 8)
+        if setup.quantization_type in GROUPWISE:  # fp16 scales and packed zeros for groups of 128
+            groups = -(-elements // 128)
+            return codes + rounded(2 * groups) + rounded((groups * setup.quantization_bits + 7) // 8)
         blocks = -(-elements // 64)
-        codes = rounded((elements * self.setup.quantization_bits + 7) // 8)
-        if not self.setup.double_quantization:
+        if not setup.double_quantization:
             return codes + rounded(4 * blocks) + 512
         return codes + rounded(blocks) + 512 + rounded(4 * -(-blocks // 256)) + rounded(4 * 256) + 512
 
     # ---------------------------------------------------------------- running lines
 
-    def execute(
-        self, lines: Program, values: Environment, sizes: tuple[object, ...], end: int | None = None
-    ) -> None:
+    def execute(self, lines: Program, values: Environment, sizes: tuple[object, ...], end: int | None = None) -> None:
         """Run statements on named values (the first `end` of them); names die where the program says."""
         memory = self.tape.memory
         for names, kind, arguments, keywords, dead, label in lines.steps[:end]:
@@ -246,14 +256,14 @@ class Walk:
         self.held.append(x)
         del x
         fused = FUSED.get(self.setup.loss) if self.program.head_kind == "causal-lm" and not plain_logits else None
-        pairs = self.setup.preference and self.role != "evaluation"
+        pairs = self.setup.by_rows and self.role != "evaluation"
         if fused is not None:
             loss = self._fused_loss(trl_rows if pairs and fused is trl_fused else fused, values)
         elif pairs or plain_logits:
             loss = self._logits(values)
         else:
             self.execute(self.program.head, values, self.program.head.sizes(self.sizes))
-            loss = values.pop("loss")
+            loss = values.pop("loss")  # type: ignore[assignment]
         values.clear()
         self.held.clear()
         self.tape.end_autocast()
@@ -269,8 +279,8 @@ class Walk:
             self.returned = []
         self.batch_held.clear()
         if (pairs or plain_logits) and fused is None:
-            return self._rows(loss, plain_logits)  # type: ignore[arg-type]
-        return loss  # type: ignore[return-value]
+            return self._rows(loss, plain_logits)
+        return loss
 
     def _logits(self, values: Environment) -> Storage:
         """The head down to what its loss would take."""
@@ -345,36 +355,47 @@ class Walk:
         assert isinstance(layers, int)
         views, keys = self._layers(stack, shared, layers)
         bodies = [(body, body.sizes(self.sizes)) for body in stack.bodies]
+        kept: list[tuple[Storage, int]] = []
+        linked = self.walks_last or any(getattr(value, "node", None) is not None for value in shared.values())
         for start, end in runs(keys):
-            times = end - start - 3 if end - start > 3 and not self.every_layer else 0
-            walked = [start, start + 1, end - 1] if times else list(range(start, end))
-            outer: list[tuple[tuple[int, Totals | None], Mark]] = []
+            ends = 3 if linked else 2  # what all layers add to (a shared bias) is made by the last one's backward
+            times = end - start - ends if end - start > ends and not self.every_layer else 0
+            walked = [*range(start, start + 2), *([end - 1] if linked else [])] if times else list(range(start, end))
+            middle: Node | None = None
             for layer in walked:
-                middle = bool(times) and layer == start + 1
+                repeated = bool(times) and layer == start + 1
                 tape.layer = index * 1000 + layer
                 self.prefix = f"s{index}.{layer}"
-                self.copies = times + 1 if middle else 1
-                mark = memory.mark()
-                event = self._event(outer, times, middle) if times and layer != start else None
-                x, entry = self._enter(x, event)
+                self.copies = times + 1 if repeated else 1
+                if repeated:
+                    outer, mark = memory.open_window(), memory.mark()
+                x, entry = self._enter(x)
                 group = self.prefix
                 if self.sharding is not None:
                     self.sharding.before_forward(group)
                 body, sizes = bodies[keys[layer][0]]
                 x = self._block(body, sizes, x, views[layer], keys[layer][2])
+                if times and linked and layer == end - 1:
+                    self._repeat_backward(middle, entry, times)
                 if self.sharding is not None:
                     self._shard(self.sharding, group, entry, x.node)
                 if spec.keeps_outputs:
-                    self.held.append(x)
-                if middle:  # each of the layers between adds what this one has added
+                    kept.append((x, times if repeated else 0))
+                if repeated:  # each of the layers that are not walked adds what this one has added
                     tape.repeated[tape.layer] = times
-                    memory.repeat(mark, times)
+                    memory.close_window(outer, mark, times)
+                    middle = entry
+                    if not linked:
+                        self._repeat_backward(entry, x.node, times)
         tape.layer = -1
         self.copies = 1
         self.prefix = f"s{index}"
         values = {"x": x, **shared}
         del x
         self.execute(stack.final, values, stack.final.sizes(self.sizes))
+        while kept:
+            mark, times = memory.mark(), kept.pop()[1]
+            memory.repeat(mark, times)
         self.held.clear()
         result = values["x"]
         assert isinstance(result, (Tensor, View))
@@ -386,7 +407,7 @@ class Walk:
     def _layers(
         self, stack: StackProgram, shared: Environment, layers: int
     ) -> tuple[list[Environment], list[tuple[int, int, bool]]]:
-        """What each layer sees under the shared names, and its (body, view, checkpointed); equal keys are equal layers."""
+        """What each layer sees under shared names, and its (body, view, checkpointed); equal keys are equal layers."""
         spec, setup = stack.stack, self.setup
         types = self.config.get("layer_types") if spec.types else None
         named: dict[str, tuple[int, Environment]] = {}
@@ -413,28 +434,29 @@ class Walk:
             keys.append((body, number, checkpointed))
         return views, keys
 
-    def _enter(self, x: Storage, event: Callable[[], None] | None) -> tuple[Storage, Node | None]:
+    def _enter(self, x: Storage) -> tuple[Storage, Node | None]:
         """A block's input passes a node that does nothing: when it runs in backward, the block is done."""
         node = self.tape.node("block", (x,), [], (PASS,))
         if node is None:
             return x, None
-        node.before = event
         return View(x, x.elements, x.dtype, node), node
 
-    def _event(
-        self, outer: list[tuple[tuple[int, Totals | None], Mark]], times: int, middle: bool
-    ) -> Callable[[], None]:
-        """Backward: what the middle layer frees and adds, each layer that is not walked does too."""
+    def _repeat_backward(self, entry: Node | None, leave: Node | None, times: int) -> None:
+        """Backward: what this layer frees and adds, each layer that is not walked does too."""
+        if entry is None or leave is None:
+            return
         memory = self.tape.memory
+        opened: list[tuple[tuple[int, Totals | None], Mark]] = []
 
-        def last_done() -> None:
-            outer.append((memory.open_window(), memory.mark()))
+        def begins() -> None:
+            opened.append((memory.open_window(), memory.mark()))
 
-        def middle_done() -> None:
-            window, mark = outer.pop()
+        def done() -> None:
+            window, mark = opened.pop()
             memory.close_window(window, mark, times)
 
-        return middle_done if middle else last_done
+        _then(entry, done)
+        _then(leave, begins)
 
     def _block(
         self, body: Program, sizes: tuple[object, ...], x: Storage, shared: Environment, checkpointed: bool
@@ -489,11 +511,12 @@ class Walk:
         if self.sharding is not None:
             self.sharding.before_forward("root")
         loss = self.forward()
-        if self.setup.preference and loss is not None:
+        if self.setup.by_rows and loss is not None:
             self._reference(memory.phase)
             loss = contrast(self, loss)
         if self.sharding is not None:
             self.sharding.after_forward("root")
+        self.forward_bytes = memory.current
         has_head = self.program.head_kind in ("causal-lm", "seq2seq", "masked-lm", "speech-seq2seq")
         memory.enter("loss_backward" if has_head else "backward")
         if self.sharding is not None:
@@ -506,6 +529,18 @@ class Walk:
         peaks = memory.close()
         peaks.pop("setup", None)
         return peaks
+
+
+def _then(node: Node, action: Callable[[], None]) -> None:
+    """One more thing to do before a node runs, after what there is already."""
+    inner = node.before
+
+    def both() -> None:
+        if inner is not None:
+            inner()
+        action()
+
+    node.before = both
 
 
 def _into_bucket(parameter: Parameter) -> None:

@@ -1,7 +1,7 @@
 """Runs under DeepSpeed ZeRO, stages 1 to 3: accounting of its buffers around a walk of the model in its 16-bit dtype.
 
-N parameters, W devices, b bytes of the engine's dtype. From source only, neither simulated nor measured; hence the spread.
-Source: DeepSpeed 0.19.8, runtime/zero/stage_1_and_2.py, stage3.py, parameter_offload.py, config.py.
+N parameters, W devices, b bytes of the engine's dtype. From source only, neither simulated nor measured; hence the
+spread. Source: DeepSpeed 0.19.8, runtime/zero/stage_1_and_2.py, stage3.py, parameter_offload.py, config.py.
 """
 
 from __future__ import annotations
@@ -67,9 +67,7 @@ def zero(
     return parameters
 
 
-def _weights(
-    budget: Budget, parameters: list[Parameter], setup: Setup, stage: int, world: int, size: int
-) -> None:
+def _weights(budget: Budget, parameters: list[Parameter], setup: Setup, stage: int, world: int, size: int) -> None:
     elements = sum(p.elements * p.copies for p in parameters)
     whole = sum(p.nbytes * p.copies for p in parameters)
     if stage < 3:
