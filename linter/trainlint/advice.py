@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from trainlint.documents import Place, Scalar
 from trainlint.formats.spelling import spell
-from trainlint.rule import RunView
+from trainlint.rule import COMMANDS, RunView
 from trainlint.run import Value, known
 from trainlint.units import gib
 
@@ -149,15 +149,16 @@ def _full(view: RunView) -> bool:
 def _words(view: RunView, values: Mapping[str, object]) -> str | None:
     """A change as text of the run's root format; None where one of its values can't be said there."""
     root = view.root
+    form, syntax = (COMMANDS, "shell") if root.starts else (root.format, root.document.syntax)
     said: list[str] = []
     for path, value in values.items():
         had = view.run.get(path)
         implied = path.startswith(WITH_METHOD) if "method" in values else path == "loss"
         if implied or (had is not None and had.value == value):
             continue
-        if had is not None and had.place is not None and had.file_format != root.format:
+        if had is not None and had.place is not None and had.file_format != form:
             return None
-        words = spell(root.format, root.document.syntax, path, value, had.key if had is not None else "")
+        words = spell(form, syntax, path, value, had.key if had is not None else "")
         if words is None:
             return None
         said.append(words)

@@ -18,7 +18,7 @@ from trainlint.formats.registry import built_in, recognise
 from trainlint.resolve import Resolved, resolve
 from trainlint.resolve.versions import versions_at
 from trainlint.result import CheckedFile, CheckedRun, NotJudged, Result
-from trainlint.rule import FileView, Finding, Found, Note, Rule, RunView, Severity, place_of
+from trainlint.rule import COMMANDS, FileView, Finding, Found, Note, Rule, RunView, Severity, place_of
 from trainlint.rulebook import collect, enabled, loose, unknown
 from trainlint.run import TrainingRun
 from trainlint.settings import Settings, nearest
@@ -255,8 +255,9 @@ class _Judge:
             run = resolved.run
             view = RunView(run, resolved.fragments, memory_of(run))
             profile = run.profile.value if run.profile is not None else "default"
+            names = {run.root_format, COMMANDS if resolved.fragments[0].starts else run.root_format}
             for rule in self.by_target["run"]:
-                if rule.formats and run.root_format not in rule.formats:
+                if rule.formats and names.isdisjoint(rule.formats):
                     continue
                 if rule.profiles and profile not in rule.profiles:
                     continue

@@ -103,8 +103,12 @@ class RunView:
         return self.fragments[0]
 
     def fragment(self, *formats: str) -> Fragment | None:
-        """The first fragment of one of these formats."""
-        return next((fragment for fragment in self.fragments if fragment.format in formats), None)
+        """The first fragment of one of these formats; `shell-launcher` stands for every launcher with commands."""
+        launchers = COMMANDS in formats
+        return next(
+            (one for one in self.fragments if one.format in formats or (launchers and one.starts)),
+            None,
+        )
 
     def key(self, path: str, otherwise: str = "") -> str:
         """The user's own key for a path of the run, or `otherwise`, or the path."""
@@ -183,6 +187,9 @@ def rule(
 
     return made
 
+
+COMMANDS = "shell-launcher"
+"""What rules that read command lines name as their format; they hold for commands inside other launchers too."""
 
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")
 """A rule's name: `<family>-<mistake>`, kebab-case."""
