@@ -12,7 +12,22 @@ def read(text: str, file: str = "run.sh") -> Fragment:
 
 
 def values(found: Fragment) -> dict[str, object]:
-    return {path: value.value for path, value in found.values.items()}
+    return {path: value.value for path, value in found.values.items() if not path.startswith("launch.")}
+
+
+def test_how_a_job_is_launched() -> None:
+    found = read(
+        "#SBATCH --gpus-per-node=4 --mem=2G\n#SBATCH --time=1-02:30\n#SBATCH -c 8\nexport A=b\ntorchrun t.py\n"
+    )
+    said = {path: value.value for path, value in found.values.items() if path.startswith("launch.")}
+    assert {name: value.value for name, value in found.values["launch.env"].value.items()} == {"A": "b"}
+    assert {**said, "launch.env": None} == {
+        "launch.command": "torchrun t.py",
+        "launch.env": None,
+        "launch.gpus": 4,
+        "launch.cpus": 8.0,
+        "launch.time": 95400.0,
+    }
 
 
 def references(found: Fragment) -> set[tuple[str, str]]:

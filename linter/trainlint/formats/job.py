@@ -100,13 +100,13 @@ def _one(
         launch_values.add_launcher(found, start)
         launch_values.add_references(found, [start])
         found.format = name
-        place = start.command.place
-        words = " ".join(word.raw for word in start.command.words)
-        found.values["launch.command"] = Value(words, "written", "", place, words, file_format=name)
+        launch_values.add_command(found, start)
         _processes(found, start, values, managed)
     found.starts = True
     for path, value in values.items():
         said = found.values.get(path)
+        if path == "launch.env" and said is not None:
+            continue  # it holds these already, and what the commands set
         if said is None or not said.written:
             found.values[path] = value
         elif said.value != value.value:

@@ -14,7 +14,7 @@ from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment, Reference, Role
 from trainlint.formats.launch import Launch, launches
 from trainlint.formats.reading import convert, marked
-from trainlint.formats.slurm import Directive, gpus, memory, whole
+from trainlint.formats.slurm import Directive, gpus, memory, seconds, whole
 from trainlint.run import Value, path_info
 
 NAME = "shell-launcher"
@@ -180,11 +180,19 @@ def add_job(fragment: Fragment, found: dict[str, Directive], start: Launch | Non
         count = asked.count * (nodes or 1) if asked.per_node else asked.count
         fragment.values["device.count"] = _directed(asked.directive, count)
         fragment.facts["gpus_per_node"] = asked.count if asked.per_node else None
+        if asked.per_node:
+            fragment.values["launch.gpus"] = _directed(asked.directive, asked.count)
         if asked.name:
             fragment.values["device.name"] = _directed(asked.directive, asked.name)
     size = memory(found.get("mem"))
     if size is not None:
         fragment.values["device.host_memory"] = _directed(found["mem"], size, "byte")
+        fragment.values["launch.memory"] = _directed(found["mem"], float(size), "byte")
+    cores, limit = whole(found.get("cpus-per-task")), seconds(found.get("time"))
+    if cores is not None:
+        fragment.values["launch.cpus"] = _directed(found["cpus-per-task"], float(cores))
+    if limit is not None:
+        fragment.values["launch.time"] = _directed(found["time"], limit)
     for name in ("ntasks-per-node", "ntasks"):
         if name in found:
             fragment.facts["tasks"] = whole(found[name])
@@ -192,6 +200,20 @@ def add_job(fragment: Fragment, found: dict[str, Directive], start: Launch | Non
         tasks = whole(found.get("ntasks-per-node"))
         if tasks is not None:
             fragment.values["parallel.per_node"] = _directed(found["ntasks-per-node"], tasks)
+
+
+def add_command(fragment: Fragment, start: Launch) -> None:
+    """The command as it is written, and the variables that are set for it."""
+    place = start.command.place
+    words = " ".join(word.raw for word in start.command.words)
+    fragment.values["launch.command"] = Value(words, "written", "", place, words, file_format=fragment.format)
+    if start.command.environment:
+        set_for_it = {
+            name: Value(word.text, "written", name, word.place, word.raw, file_format=fragment.format)
+            for name, word in start.command.environment.items()
+        }
+        place = next(iter(set_for_it.values())).place or place
+        fragment.values["launch.env"] = Value(set_for_it, "written", "env", place, "", file_format=fragment.format)
 
 
 def add_references(fragment: Fragment, starts: Sequence[Launch]) -> None:

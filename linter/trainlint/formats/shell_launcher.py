@@ -53,6 +53,7 @@ def read(document: Document, root: Node | None) -> Fragment:
     values.add_job(fragment, found, main)
     if main is not None:
         values.add_launcher(fragment, main)
+        values.add_command(fragment, main)
         values.add_references(fragment, training)
     for command in commands:
         word = script(command)

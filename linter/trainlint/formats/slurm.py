@@ -21,6 +21,7 @@ _SHORT = {
     "C": "constraint",
 }
 _MEMORY = re.compile(r"(\d+)([KMGT]?)", re.IGNORECASE)
+_TIME = re.compile(r"(?:(?P<days>\d+)-)?(?P<clock>\d+(?::\d+){0,2})")
 _UNITS = {"K": 1 << 10, "": 1 << 20, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _GRES = re.compile(r"gpu(?::(?P<name>[A-Za-z][\w.-]*))?(?::(?P<count>\d+))?(?:\(.*\))?")
 _GPUS = re.compile(r"(?:(?P<name>[A-Za-z][\w.-]*):)?(?P<count>\d+)")
@@ -81,6 +82,19 @@ def gpus(found: dict[str, Directive]) -> Gpus | None:
         if directive is not None and match is not None:
             return Gpus(int(match["count"]), match["name"] or "", per_node, directive)
     return None
+
+
+def seconds(directive: Directive | None) -> float | None:
+    """`--time` in seconds: minutes, `MM:SS`, `HH:MM:SS`, and with days before them `D-HH`, `D-HH:MM`, `D-HH:MM:SS`."""
+    match = _TIME.fullmatch(directive.text) if directive is not None else None
+    if match is None:
+        return None
+    numbers = [int(part) for part in match["clock"].split(":")]
+    if match["days"] is None:
+        hours, minutes, rest = {1: (0, *numbers, 0), 2: (0, *numbers)}.get(len(numbers), tuple(numbers))
+    else:
+        hours, minutes, rest = (*numbers, 0, 0)[:3]
+    return float(int(match["days"] or 0) * 86400 + hours * 3600 + minutes * 60 + rest)
 
 
 def memory(directive: Directive | None) -> int | None:
