@@ -32,6 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # the working folder is gone, the disk is full: nothing of ours
+        where = f"{error.filename}: " if isinstance(error.filename, str) else ""
+        print(f"trainlint: {where}{(error.strerror or str(error)).lower()}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         return 130
     return code

@@ -100,7 +100,7 @@ class _Walk:
         for parent in (Path(folder), *Path(folder).parents):
             if parent != Path(folder):
                 layers += filter(None, [of_file(parent / ".gitignore", parent.as_posix())])
-            if (parent / ".git").exists():
+            if os.path.exists(parent / ".git"):
                 own = of_file(parent / ".git" / "info" / "exclude", parent.as_posix())
                 return [own, *reversed(layers)] if own else layers[::-1]
         return []

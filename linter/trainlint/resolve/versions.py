@@ -5,6 +5,7 @@ An exact pin is a version (`4.41.2`), everything else stays a specifier (`>=4.46
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -64,7 +65,7 @@ def versions_at(folder: Path) -> Mapping[str, Value[str]]:
 @lru_cache(maxsize=4096)
 def _versions_at(folder: Path) -> Mapping[str, Value[str]]:
     found: dict[str, Value[str]] = {}
-    if folder.parent != folder and not (folder / ".git").exists():
+    if folder.parent != folder and not os.path.exists(folder / ".git"):
         found.update(_versions_at(folder.parent))
     found.update(_asked(folder))
     found.update(_locked(folder))
@@ -80,7 +81,7 @@ def _asked(folder: Path) -> Iterator[tuple[str, Value[str]]]:
         if name.endswith((".txt", ".in")):
             yield from _lines(folder / name)
     path = folder / "pyproject.toml"
-    if path.is_file():
+    if os.path.isfile(path):
         for at, line in _text(path):
             for quoted in _QUOTED.finditer(line):
                 yield from _requirement(path, at, quoted[1], quoted.start(1))
@@ -106,7 +107,7 @@ def _requirement(path: Path, line: int, text: str, start: int) -> Iterator[tuple
 def _locked(folder: Path) -> Iterator[tuple[str, Value[str]]]:
     for name in LOCKS:
         path = folder / name
-        if not path.is_file() or path.stat().st_size > LIMIT:
+        if not os.path.isfile(path) or os.path.getsize(path) > LIMIT:
             continue
         text = "\n".join(line for _, line in _text(path))
         for found in _LOCKED.finditer(text):
