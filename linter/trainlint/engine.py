@@ -123,7 +123,7 @@ def open_session(request: Request) -> Session:
     elif request.stdin is not None:
         name, text = request.stdin
         documents[name] = from_bytes(name, text, syntax_of(name) or "yaml")
-    explicit = frozenset(Path(os.path.normpath(path)).as_posix() for path in request.paths if not os.path.isdir(path))
+    explicit = frozenset(Path(os.path.normpath(path)).as_posix() for path in request.paths)
     session = Session(request, toolbox, settings, explicit, documents)
     for document in documents.values():
         for _, fragment in recognise(document, toolbox.formats):
