@@ -1,6 +1,7 @@
 """The one door for rules and plugins. Everything that a rule or a format may use is named here."""
 
 from collections.abc import Mapping as ConfigMapping
+from typing import TYPE_CHECKING
 
 from trainlint.advice import (
     assumed,
@@ -19,6 +20,7 @@ from trainlint.facts import devices, history, instances, models, versions
 from trainlint.formats import Draft, Format, Fragment, Reference, amp, say
 from trainlint.formats.departed import Departed, departed, installed, since
 from trainlint.formats.keys import UnknownKey, unknown_keys
+from trainlint.formats.scripts import assignments_of, calls_of, setup_of
 from trainlint.plugins import hookimpl
 from trainlint.result import Result
 from trainlint.rule import (
@@ -41,6 +43,11 @@ from trainlint.rule import (
 )
 from trainlint.run import TrainingRun, Value, known
 from trainlint.units import gib, parse, quantity
+
+if TYPE_CHECKING:  # types that rules on scripts name; reading scripts is imported when there is one
+    from trainlint.formats.calls import Assignment as Assignment
+    from trainlint.formats.calls import Call as Call
+    from trainlint.formats.script_setup import Setup as Setup
 
 __all__ = [
     "Departed",
@@ -71,9 +78,11 @@ __all__ = [
     "UnknownKey",
     "Value",
     "amp",
+    "assignments_of",
     "assumed",
     "at_length",
     "budget",
+    "calls_of",
     "chosen_length",
     "departed",
     "device_words",
@@ -100,6 +109,7 @@ __all__ = [
     "say",
     "scalars",
     "set_value",
+    "setup_of",
     "sharded",
     "since",
     "unknown_keys",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")
 Target = Literal["run", "file", "text"]
+Written = Value[object] | Value[str] | Value[int] | Value[float] | Value[bool] | Entry
 Spot = Value[object] | Value[str] | Value[int] | Value[float] | Value[bool] | Place | Entry | Node
 
 
@@ -225,7 +226,7 @@ def written(value: object) -> str:
             return str(value)
 
 
-def said(spot: Value[object] | Entry) -> str:
+def said(spot: Written) -> str:
     """A key with its value as the user wrote both: `warmup_steps: 100`, `--warmup_steps 100` on a command line."""
     if isinstance(spot, Entry):
         key = spot.key.raw if spot.key.raw.startswith("-") else spot.name

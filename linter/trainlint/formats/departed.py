@@ -58,8 +58,8 @@ def departed(
     wanted, pin = installed(versions, framework)
     for name, entry in fragment.keys.items():
         for section in sections:
-            key = known.section(section).own(name) if "." not in name else None
-            if key is None or key.removed_in is None or key.known_in(wanted) is True:
+            key = known.section(section).get(name) if "." not in name else None
+            if key is None or key.framework != framework or key.removed_in is None or key.known_in(wanted) is True:
                 continue
             certain = wanted is not None and key.known_in(wanted) is False and _went(key, wanted)
             if wanted is not None and not certain and key.known_in(wanted) is False:
