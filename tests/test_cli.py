@@ -299,7 +299,7 @@ def test_pages(large: Project, line: Line) -> None:
     assert line("explain", "test-micro") == (0, "# test-micro\n\nThis rule has no page.\n", "")
     large.write({"test/test-micro.md": "# test-micro\n\nMany samples.\n"}, large.rules)
     assert line("explain", "test-micro") == (0, "# test-micro\n\nMany samples.\n", "")
-    assert line("rules")[1].splitlines()[-1].split() == ["test-micro", "warning", "Many", "samples"]
+    assert line("rules", "test-micro")[1].split() == ["test-micro", "warning", "Many", "samples"]
 
 
 def test_versions_and_help(line: Line) -> None:

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
+from trainlint import suppress
 from trainlint.errors import TrainlintError
 from trainlint.formats.registry import built_in
-from trainlint.listing import explain, listing
+from trainlint.listing import OWN, explain, listing
 
 from .projects import Project, project
 
@@ -24,7 +25,8 @@ def rules(project: Project) -> Project:
 
 def test_rules(rules: Project) -> None:
     assert listing("rules", "micro", "text") == "test-micro  warning  Too many at once"
-    assert listing("rules", "", "names") == "base-silent\ntest-micro"
+    names = listing("rules", "", "names").splitlines()
+    assert names == ["base-silent", "test-micro", *suppress.OWN]
     assert json.loads(listing("rules", "test", "json")) == [
         {"name": "test-micro", "severity": "warning", "about": "Too many at once"}
     ]
@@ -69,3 +71,9 @@ def test_pages(rules: Project) -> None:
         explain("test-mikro")
     with pytest.raises(TrainlintError, match=r"no rule is named `xyz`$"):
         explain("xyz")
+
+
+def test_what_is_found_about_comments_has_pages() -> None:
+    assert set(OWN) == set(suppress.OWN)
+    for name in OWN:
+        assert explain(name).startswith(f"# {name}\n\nA comment ")

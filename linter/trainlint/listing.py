@@ -6,11 +6,33 @@ import json
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from trainlint import suppress
 from trainlint.engine import Toolbox
 from trainlint.errors import TrainlintError
 from trainlint.settings import nearest
 
 Row = dict[str, object]
+
+OWN = {
+    "suppression-malformed": """\
+A comment for trainlint says nothing that it understands, so it silences nothing.
+
+A word, a rule or the brackets are missing or misspelled. Write `# trainlint: ignore[rule-name] reason` on the line of
+the finding or alone on the one above, `# trainlint: ignore-file[rule-name] reason` alone on a line for the whole file.
+""",
+    "suppression-unused": """\
+A comment silences a rule that finds nothing there.
+
+What it was for has been mended, or it stands on the wrong line: remove it, so that it does not silence the next
+mistake. Rules that were not asked, for want of a value or by choice, do not count.
+""",
+    "suppression-without-reason": """\
+A comment silences a rule and does not say why.
+
+The next reader can not tell whether it still holds: write the reason behind the bracket.
+""",
+}
+"""Pages of what is found about comments that silence, which is no rule of its own."""
 
 
 def toolbox() -> Toolbox:
@@ -22,10 +44,12 @@ def toolbox() -> Toolbox:
 
 def explain(name: str) -> str:
     """A rule's page. Raises TrainlintError for a name that no rule has."""
+    if name in OWN:
+        return f"# {name}\n\n{OWN[name]}".strip()
     rules = {rule.name: rule for rule in toolbox().rules}
     rule = rules.get(name)
     if rule is None:
-        close = get_close_matches(name, rules, 3, 0.5)
+        close = get_close_matches(name, (*rules, *OWN), 3, 0.5)
         hint = f", did you mean {' or '.join(f'`{word}`' for word in close)}" if close else ""
         raise TrainlintError(f"no rule is named `{name}`{hint}")
     page = rule.page().strip()
@@ -54,6 +78,8 @@ def _rows(what: str) -> Iterable[Row]:
         case "rules":
             for rule in toolbox().rules:
                 yield {"name": rule.name, "severity": rule.severity, "about": _first_line(rule.page())}
+            for name, page in OWN.items():
+                yield {"name": name, "severity": suppress.OWN[name], "about": _first_line(page)}
         case "formats":
             for form in toolbox().formats:
                 yield {"name": form.name, "about": form.title}
