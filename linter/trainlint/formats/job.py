@@ -31,6 +31,8 @@ TRAINS = re.compile(
 )
 """What a text must hold to start a training at all."""
 
+GIVEN = ("SKYPILOT_", "OUMI_NUM_NODES", "DSTACK_")
+"""How the names of variables begin that launchers set themselves."""
 PACKAGED = "oumi://"
 """What names a file of Oumi's repository, wherever the command runs."""
 
@@ -101,6 +103,7 @@ def _one(
         launch_values.add_references(found, [start])
         found.format = name
         launch_values.add_command(found, start)
+        _leave_given(found)
         _processes(found, start, values, managed)
     found.starts = True
     for path, value in values.items():
@@ -128,6 +131,17 @@ def _processes(found: Fragment, start: Launch, values: Mapping[str, Value[object
         found.values["parallel.world"] = replace(nodes, origin="derived", note="one process on each machine")
 
 
+def _leave_given(found: Fragment) -> None:
+    """Take out of the environment what the launcher itself sets."""
+    env = found.values.get("launch.env")
+    if env is not None and isinstance(env.value, dict):
+        own = {name: value for name, value in env.value.items() if not name.startswith(GIVEN)}
+        if own:
+            found.values["launch.env"] = replace(env, value=own, place=next(iter(own.values())).place)
+        else:
+            del found.values["launch.env"]
+
+
 def _folders(commands: Sequence[Command], start: str) -> list[str]:
     """The folder each command runs in; where `cd` goes somewhere unknown, the one before."""
     at = start
@@ -150,6 +164,9 @@ def _placed(reference: Reference, folder: str, mounts: Mapping[str, str]) -> Ref
         if text == target or text.startswith(target.rstrip("/") + "/"):
             text = posixpath.join(source, text[len(target) :].lstrip("/")) if text != target else source
             break
+    else:
+        if folder.startswith(("/", "~")):  # where in the repository that folder comes from is not known
+            text = reference.text
     return reference if text == reference.text else replace(reference, text=text)
 
 
