@@ -116,6 +116,15 @@ def _unquantized(name: str) -> tuple[str, str | None]:
     return name, quantized
 
 
+def stored(model_id: str) -> str | None:
+    """How the weights of a repository are stored, by its name alone (gptq-4bit, awq-4bit, …); None where it is silent.
+
+    A bare `-4bit` says little in the name of an unknown model: MLX's are left out.
+    """
+    quantized = _unquantized(model_id.strip().rstrip("/").lower())[1]
+    return None if quantized is None or quantized.startswith("mlx") else quantized
+
+
 @cache
 def find(model_id: str) -> Model | None:
     """The model that an id, alias, republished copy, or path of a folder names; None when none known."""

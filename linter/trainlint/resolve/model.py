@@ -59,6 +59,9 @@ def add_model(draft: Draft, origin: Path) -> None:
         return
     model = models.find(name)
     if model is None:
+        stored = models.stored(name)
+        if stored is not None:
+            draft.put("model.quantized", stored, "derived", f"the name `{name}`")
         count = models.parameters_from_name(name)
         if count is not None:
             draft.put(
