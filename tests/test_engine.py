@@ -7,7 +7,8 @@ import pytest
 
 from trainlint.engine import Request, Toolbox, check, open_session
 from trainlint.errors import TrainlintError
-from trainlint.settings import nearest
+from trainlint.rule import SEVERITIES
+from trainlint.settings import PROFILES, nearest
 
 from .projects import RUN, Project, project
 
@@ -190,6 +191,24 @@ def test_a_broken_rule_is_an_error_with_its_place(project: Project) -> None:
     project.write({"trainlint.toml": 'rule-paths = ["lint"]\n'})
     with pytest.raises(TrainlintError, match=r"lint/house-micro\.rule\.yaml:4:1: a rule has no field `colour`"):
         project.check()
+
+
+def test_a_rule_for_a_format_that_there_is_not(project: Project) -> None:
+    project.write(
+        {"lint/house-micro.rule.yaml": MICRO + "formats: [axolotle]\n", "trainlint.toml": 'rule-paths = ["lint"]\n'}
+    )
+    with pytest.raises(TrainlintError, match=r"house-micro\.rule\.yaml:1:1: no format is named `axolotle`"):
+        project.check()
+
+
+def test_built_in_rules_name_formats_and_rules_that_exist() -> None:
+    toolbox = Toolbox()
+    names = {rule.name for rule in toolbox.rules}
+    for rule in toolbox.rules:
+        toolbox.check_formats(rule)
+        assert set(rule.outranks) <= names, rule.name
+        assert set(rule.profiles) <= {*PROFILES}, rule.name
+        assert rule.severity in SEVERITIES, rule.name
 
 
 def test_without_rules_nothing_can_be_done(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

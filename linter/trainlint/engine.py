@@ -18,7 +18,7 @@ from trainlint.formats.registry import built_in, recognise
 from trainlint.resolve import Resolved, resolve
 from trainlint.resolve.versions import versions_at
 from trainlint.result import CheckedFile, CheckedRun, NotJudged, Result
-from trainlint.rule import COMMANDS, FileView, Finding, Found, Note, Rule, RunView, Severity, place_of
+from trainlint.rule import COMMANDS, FileView, Finding, Found, Note, Rule, RuleError, RunView, Severity, place_of
 from trainlint.rulebook import collect, enabled, loose, unknown
 from trainlint.run import TrainingRun
 from trainlint.settings import Settings, nearest
@@ -49,9 +49,17 @@ class Toolbox:
             for rule in loose(folder):
                 if rule.name in names:
                     raise TrainlintError(f"the rule `{rule.name}` exists already", Place(rule.source))
+                self.check_formats(rule)
                 names.add(rule.name)
                 own.append(rule)
         return (*found, *own)
+
+    def check_formats(self, rule: Rule) -> None:
+        """Refuse a rule for a format that there is not: it would never speak."""
+        names = {one.name for one in self.formats}
+        for name in rule.formats:
+            if name not in names:
+                raise RuleError(f"no format is named `{name}`: `trainlint formats` lists them", Place(rule.source))
 
     @cached_property
     def formats(self) -> tuple[Format, ...]:
@@ -168,7 +176,7 @@ def check(request: Request) -> tuple[Result, Session]:
         findings=tuple(findings),
         files=tuple(CheckedFile(file, formats[file]) for file in sorted(formats)),
         runs=tuple(CheckedRun(resolved.run.root, resolved.run.files) for resolved in session.runs),
-        not_judged=tuple(not_judged),
+        not_judged=tuple(dict.fromkeys(not_judged)),
         suppressed=suppressed,
         sources={name: document.text for name, document in session.documents.items()},
     )
