@@ -24,6 +24,7 @@ WRAPPERS = frozenset(
         "srun", "sudo", "nohup", "env", "time", "timeout", "uv", "poetry", "pipenv", "conda", "mamba", "micromamba",
         "mpirun", "mpiexec", "singularity", "apptainer", "numactl", "nice", "stdbuf", "exec", "nsys", "ncu",
         "xvfb-run", "pdm", "hatch", "rye", "pixi", "taskset", "command", "enroot", "docker", "podman", "jsrun", "ibrun",
+        "ray",
     )
 )  # fmt: skip
 """Programs that start what follows them."""
@@ -149,7 +150,7 @@ def options(words: Sequence[Word], bare: frozenset[str] | None = None) -> tuple[
         key, equals, _ = text.partition("=")
         name = key.lstrip("-").replace("-", "_")
         if equals:
-            found[name] = Option(name, key, _key_place(word, key), (_behind(word, len(key) + 1),))
+            found[name] = Option(name, key, _key_place(word, key), (behind(word, len(key) + 1),))
             continue
         values: list[Word] = []
         if bare is None:
@@ -177,8 +178,8 @@ def _key_place(word: Word, key: str) -> Place:
     return place._replace(end_column=min(place.end_column, place.column + len(key)))
 
 
-def _behind(word: Word, length: int) -> Word:
-    """The value of `--key=value` as a word of its own."""
+def behind(word: Word, length: int) -> Word:
+    """What stands behind `length` characters of a word, the value of `--key=value`, as a word of its own."""
     text = None if word.text is None else word.text[length:]
     place = word.place
     raw = word.raw
@@ -201,6 +202,8 @@ def _kind(word: Word) -> str | None:
         return "llamafactory"
     if name == "tune":
         return "torchtune"
+    if name == "megatron":
+        return "swift"
     if name.startswith("mlx_lm"):
         return "mlx-lm"
     if name in ("accelerate-launch",):

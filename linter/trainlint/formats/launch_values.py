@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from trainlint.documents import Document, Mapping, Scalar
-from trainlint.formats import command_arguments, hf_trainer, llamafactory, trl
+from trainlint.formats import command_arguments, hf_trainer, launch_trainers, llamafactory, trl
 from trainlint.formats import trainer_arguments as arguments
 from trainlint.formats.command_line import Command, Word, commands
 from trainlint.formats.format import Draft, Format
@@ -36,6 +36,7 @@ FORMATS: dict[str, Format] = {
     "transformers": hf_trainer.FORMAT,
     "trl": trl.FORMAT,
     "llamafactory": llamafactory.FORMAT,
+    **launch_trainers.FORMATS,
 }
 """Trainers whose formats read their arguments."""
 
@@ -48,11 +49,13 @@ def parsed(file: str, text: str) -> tuple[tuple[Command, ...], tuple[Launch, ...
 
 
 def trainer(start: Launch) -> str:
-    """Whose arguments the program takes: transformers, trl, llamafactory, diffusers, or empty."""
+    """Whose arguments the program takes: transformers, trl, llamafactory, diffusers, one of `FORMATS`, or empty."""
     names = frozenset(start.arguments)
     program = (start.program.text or "") if start.program is not None else ""
     if start.launcher in ("llamafactory", "trl"):
         return start.launcher if names - {"config"} else ""
+    if other := launch_trainers.whose(start):
+        return other
     if start.launcher in ("axolotl", "torchtune", "mlx-lm", "swift", "oumi") or "no_trainer" in program:
         return ""
     if "finetuning_type" in names or ("stage" in names and names & FACTORY):
@@ -86,11 +89,16 @@ def arguments_of(document: Document, start: Launch) -> Fragment:
     who = trainer(start)
     marks = {**marked("hf-trainer"), **marked("trl")}
     flags = frozenset(name for name, key in marks.items() if (info := path_info(key.path)) and info.kind == "flag")
-    root, unknown = command_arguments.mapping(start.arguments.values(), flags, start.command.place)
+    if who in launch_trainers.FORMATS:
+        marks = marked(who)
+        root, unknown = launch_trainers.mapping(who, start)
+    else:
+        root, unknown = command_arguments.mapping(start.arguments.values(), flags, start.command.place)
     if who in FORMATS:
         fragment = FORMATS[who].read(document, root)
         if who == "llamafactory":
             marks |= marked("llamafactory")
+        launch_trainers.finish(fragment, who, start)
     else:
         fragment = Fragment(NAME, document, root, framework=who)
         _read(fragment, "diffusers" if who == "diffusers" else "", root)
@@ -256,7 +264,7 @@ def complete(draft: Draft) -> None:
                 del draft.possible[path]
                 draft.either(path, (True, f"`{path[10:]}` is on"), (False, f"`{path[10:]}` is off"), origin="derived")
     script = draft.fragment("python-script")
-    if script is not None and who != "llamafactory":
+    if script is not None and who in ("transformers", "trl"):
         from trainlint.formats.script_defaults import prepare
 
         prepare(draft, script, who)
@@ -286,7 +294,8 @@ def _read(fragment: Fragment, section: str, root: Mapping) -> None:
 def _as_flag(value: Value[object], start: Launch) -> Value[object]:
     """A value under the option as the user wrote it: `--bf16`."""
     name = value.key.partition(".")[0]
-    option = start.arguments.get(name) or start.arguments.get(command_arguments.NEGATED + name)
+    named = (value.key, name, command_arguments.NEGATED + name)
+    option = next((start.arguments[one] for one in named if one in start.arguments), None)
     key = option.key if option is not None else value.key
     return replace(value, key=key, file_format=NAME)
 

@@ -218,6 +218,7 @@ def _regime(draft: Draft, fragment: Fragment) -> None:
         elif not one or draft.get("device.count") == 1:
             draft.derive("sharding.kind", "none", "no engine is named")
     if fragment.facts.get("zero"):
+        draft.default("sharding.overlap_comm", False, "ms-swift's zero config")
         size = 200_000_000.0 if fragment.facts["zero"] != "3" else None
         if size is not None:
             draft.default("sharding.reduce_bucket", size, "ms-swift's zero config", "element")

@@ -99,8 +99,8 @@ def complete(draft: Draft) -> None:
     if draft.has("precision.weights"):
         draft.values.pop("precision.weights")
     precision.mixed_precision(draft)
-    sharding.deepspeed_auto(draft, *draft.fragments)
     draft.default("sharding.overlap_comm", False, NAME)
+    sharding.deepspeed_auto(draft, *draft.fragments)
     if adapted:
         draft.default("adapter.targets", ("all-linear",), NAME)
         peft.adapter_defaults(draft, 8, 16, 0.0, NAME)

@@ -23,7 +23,15 @@ ACTOR = "actor_rollout_ref.actor."
 MODEL = "actor_rollout_ref.model."
 SHIPPED = frozenset(("ppo_trainer", "ppo_megatron_trainer", "sft_trainer", "sft_trainer_engine"))
 """Primary configs that verl installs: what they hold are its defaults."""
-PARTS = frozenset(("actor_rollout_ref", "critic", "reward_model", "custom_reward_function"))
+PARTS = frozenset(
+    (
+        "actor", "dp_actor", "megatron_actor", "veomni_actor", "critic", "dp_critic", "megatron_critic", "ref",
+        "dp_ref", "megatron_ref", "rollout", "hf_model", "legacy_data", "reward_model", "dp_reward_model",
+        "megatron_reward_model", "dp_reward_loop", "megatron_reward_loop", "reward_manager", "rollout_correction",
+        "fsdp", "megatron", "npu_profile",
+    )
+)  # fmt: skip
+"""Files of the groups that these are composed of."""
 ESTIMATORS = {"gae": "ppo", "grpo": "grpo", "rloo": "rloo", "remax": "remax", "reinforce_plus_plus": "reinforce"}
 STRATEGIES = {"fsdp": "fsdp", "fsdp2": "fsdp2"}
 
@@ -62,7 +70,9 @@ def read(document: Document, root: Node | None) -> Fragment:
     tree = resolved(made.root)
     fragment = fragment_of(NAME, document, tree, framework=NAME, section="", launches=True)
     fragment.references += made.references
-    fragment.facts["open"] = any(name.rpartition("/")[2] not in SHIPPED for name in made.missing)
+    missing = {name.rpartition("/")[2] for name in made.missing}
+    fragment.facts["open"] = bool(missing - SHIPPED - PARTS)
+    fragment.facts["megatron"] = bool(missing & {"ppo_megatron_trainer", "megatron_actor"})
     interpret(fragment)
     return fragment
 
@@ -71,10 +81,9 @@ def interpret(fragment: Fragment) -> None:
     """What the schema's marks can not say: adapters with a rank, dynamic batches, the objective, files of data."""
     values, keys = fragment.values, fragment.keys
     fragment.facts["sft"] = "actor_rollout_ref" not in keys
-    megatron_run = fragment.written(ACTOR + "strategy") == "megatron" or any(
-        key.startswith(ACTOR + "megatron.") for key in keys
-    )
-    fragment.facts["megatron"] = megatron_run
+    strategy = fragment.written(ACTOR + "strategy")
+    if strategy == "megatron" or (strategy is None and any(key.startswith(ACTOR + "megatron.") for key in keys)):
+        fragment.facts["megatron"] = True
     degrees.positive(values)
     rank = values.get("adapter.rank")
     if rank is None or (isinstance(rank.value, int) and rank.value < 1):
@@ -111,8 +120,7 @@ def complete(draft: Draft) -> None:
     if fragment.facts.get("open"):
         return
     draft.default("parallel.nodes", 1, NAME)
-    if not fragment.facts.get("overrides"):
-        draft.default("parallel.per_node", 8, NAME)
+    draft.default("parallel.per_node", 8, NAME)
     if sft:
         draft.default("objective", "sft", NAME)
         draft.default("batch.micro", 4, NAME, "sample")
@@ -162,7 +170,7 @@ def _fsdp(draft: Draft, fragment: Fragment, sft: bool) -> None:
     draft.default("sharding.kind", "fsdp", NAME)
     draft.default("precision.weights", "float32", NAME)
     draft.default("precision.compute", "bfloat16", "verl's FSDP policy")
-    draft.derive("precision.autocast", draft.get("sharding.kind") == "fsdp", "verl trains under autocast")
+    draft.derive("precision.autocast", False, "FSDP's mixed precision policy casts the shards")
     draft.derive("precision.grad_scaler", False, NAME)
     draft.default("sharding.reduce_dtype", "float32", "verl's FSDP policy")
     draft.default("sharding.reshard_after_forward", True, NAME)
