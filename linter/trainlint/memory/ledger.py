@@ -81,18 +81,36 @@ class Budget:
         totals = self.totals()
         top = max(totals, key=lambda phase: totals[phase])
         out = [_reported(entry) for entry in self.entries if top in entry.phases]
-        for (label, dtype), (nbytes, elements) in sorted(
-            self.pictures.get(top, {}).items(), key=lambda item: -item[1][0]
-        ):
-            if nbytes:
-                formula = f"{elements} x {SIZES[dtype]} B, each tensor rounded up to 512 B"
-                out.append(Entry(label, dtype, elements, nbytes, _alive(self.pictures, (label, dtype)), formula))
+        for (label, dtype), (nbytes, elements) in _settled(self.pictures.get(top, {})).items():
+            formula = f"{elements} x {SIZES[dtype]} B, each tensor rounded up to 512 B"
+            out.append(Entry(label, dtype, elements, nbytes, _alive(self.pictures, (label, dtype)), formula))
         out.sort(key=lambda entry: -entry.nbytes)
         return Ledger(REPORTED[top], totals[top], tuple(out))
 
 
+def _settled(picture: Totals) -> Totals:
+    """The picture without negative totals, with the same sum.
+
+    Layers that are not walked repeat what one layer did. Where that one freed its neighbour's tensor under another name,
+    the repetitions leave a debt under that name, which what they made under theirs pays.
+    """
+    owed = [(key, total) for key, total in picture.items() if total[0] < 0]
+    out = {key: total for key, total in picture.items() if total[0] > 0}
+    for (_, dtype), (nbytes, elements) in owed:
+        while nbytes < 0 and out:
+            payer = max(out, key=lambda key: (key[1] == dtype, out[key][0]))
+            have, count = out.pop(payer)
+            if have + nbytes > 0:
+                out[payer] = have + nbytes, max(1, count + elements)
+                nbytes = 0
+            else:
+                nbytes += have
+                elements += count
+    return out
+
+
 def _alive(pictures: Mapping[str, Totals], key: tuple[str, str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(REPORTED[phase] for phase, totals in pictures.items() if totals.get(key, (0, 0))[0]))
+    return tuple(dict.fromkeys(REPORTED[phase] for phase, totals in pictures.items() if totals.get(key, (0, 0))[0] > 0))
 
 
 def _reported(entry: Entry) -> Entry:

@@ -1,7 +1,7 @@
 """Walking a model's operations forward and back: the bytes that live at every moment of one training step.
 
-Layers repeat, so of each run of equal layers two are walked: the first, and the second, which stands for all others. What
-happens in one layer differs from what happens in the next only by a constant, forward and backward.
+Layers repeat, so of each run of equal layers two are walked: the first, and the second, which stands for all others.
+What happens in one layer differs from what happens in the next only by a constant, forward and backward.
 """
 
 from __future__ import annotations
