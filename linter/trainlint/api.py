@@ -17,7 +17,7 @@ from trainlint.advice import (
 )
 from trainlint.documents import Document, Entry, Mapping, Node, Place, Problem, Scalar, Sequence, plain, scalars
 from trainlint.facts import devices, history, instances, models, versions
-from trainlint.formats import Draft, Format, Fragment, Reference, amp, say
+from trainlint.formats import Draft, Format, Fragment, Reference, amp, say, started
 from trainlint.formats.departed import Departed, departed, installed, since
 from trainlint.formats.keys import UnknownKey, unknown_keys
 from trainlint.formats.scripts import assignments_of, calls_of, setup_of
@@ -112,6 +112,7 @@ __all__ = [
     "setup_of",
     "sharded",
     "since",
+    "started",
     "unknown_keys",
     "versions",
     "written",

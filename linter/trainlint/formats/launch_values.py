@@ -188,7 +188,7 @@ def add_job(fragment: Fragment, found: dict[str, Directive], start: Launch | Non
         count = asked.count * (nodes or 1) if asked.per_node else asked.count
         fragment.values["device.count"] = _directed(asked.directive, count)
         fragment.facts["gpus_per_node"] = asked.count if asked.per_node else None
-        if asked.per_node:
+        if asked.per_node or nodes == 1:
             fragment.values["launch.gpus"] = _directed(asked.directive, asked.count)
         if asked.name:
             fragment.values["device.name"] = _directed(asked.directive, asked.name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from trainlint.documents import Mapping, Node, Scalar
 from trainlint.formats.format import Draft
 from trainlint.formats.fragment import Fragment, say
+from trainlint.formats.reading import listed
 from trainlint.formats.release import by_release, release
 from trainlint.formats.trainer_precision import engine
 from trainlint.run import Value
@@ -138,6 +139,10 @@ def fsdp_block(fragment: Fragment, block: Mapping, prefix: str) -> None:
     }
     for name, entry in block.index.items():
         bare = name.removeprefix("fsdp_")
+        if bare == "transformer_layer_cls_to_wrap" and (classes := listed(entry.value)):
+            fragment.values["sharding.wrap_classes"] = Value(
+                classes, "written", prefix + name, entry.value.place, file_format=fragment.format
+            )
         path = fields.get(bare)
         if path is None or not isinstance(entry.value, Scalar):
             continue

@@ -124,6 +124,9 @@ class Batch(Group):
     eval: Count = declare.count("samples per device in evaluation", "sample")
     effective: Count = declare.count("samples per optimizer step over all devices", "sample")
     auto: Flag = declare.flag("the framework looks for a size that fits")
+    generations: Count = declare.count("completions sampled for one prompt")
+    generation_steps: Count = declare.count("forward passes that one round of sampling feeds")
+    generation: Count = declare.count("completions of one round of sampling, over all devices", "sample")
 
 
 class Length(Group):
@@ -207,6 +210,7 @@ class Sharding(Group):
     strategy: Text = declare.text("FSDP sharding strategy")
     use_orig_params: Flag = declare.flag("FSDP1 keeps the original parameters visible")
     wrap: Text = declare.text("how modules become units: block, none, peft")
+    wrap_classes: Texts = declare.texts("classes of the modules that become units")
     reduce_dtype: Text = declare.text("dtype gradients are reduced in", *DTYPES)
     offload_optimizer: Text = declare.text("where optimizer states live: cpu, nvme", "none", "cpu", "nvme")
     offload_parameters: Text = declare.text("where parameters live: cpu, nvme", "none", "cpu", "nvme")
@@ -217,6 +221,7 @@ class Sharding(Group):
     overlap_comm: Flag = declare.flag("two buckets alternate")
     bucket_mb: Number = declare.number("size of a DDP bucket in MiB")
     bucket_view: Flag = declare.flag("gradients are views into the buckets")
+    find_unused: Flag = declare.flag("DDP looks for parameters that get no gradient")
 
 
 class Parallel(Group):

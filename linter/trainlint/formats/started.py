@@ -1,0 +1,29 @@
+"""What a launcher's fragment starts, for rules: its commands, the launches among them, a job's directives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+from trainlint.formats.fragment import Fragment
+
+if TYPE_CHECKING:
+    from trainlint.formats.command_line import Command
+    from trainlint.formats.launch import Launch
+    from trainlint.formats.slurm import Directive
+
+
+def commands(fragment: Fragment) -> tuple[Command, ...]:
+    """Every command of the launcher, in order."""
+    return cast("tuple[Command, ...]", fragment.facts.get("commands") or ())
+
+
+def trainings(fragment: Fragment) -> tuple[Launch, ...]:
+    """The launches that start a training."""
+    starts = cast("tuple[Launch, ...]", fragment.facts.get("starts") or ())
+    return tuple(start for start in starts if start.trains)
+
+
+def directives(fragment: Fragment) -> Mapping[str, Directive]:
+    """The `#SBATCH` options by long name; empty where the launcher is no Slurm script."""
+    return cast("Mapping[str, Directive]", fragment.facts.get("slurm") or {})
