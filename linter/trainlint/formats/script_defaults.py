@@ -6,7 +6,7 @@ Whatever only a run decides (a keyword computed at run time, an adapter under an
 from __future__ import annotations
 
 from trainlint.documents import Scalar
-from trainlint.formats import peft, trl_defaults
+from trainlint.formats import peft, trl_defaults, unsloth
 from trainlint.formats import trainer_arguments as arguments
 from trainlint.formats import trainer_precision as precision
 from trainlint.formats.amp import Amp
@@ -65,13 +65,9 @@ def _block(draft: Draft, fragment: Fragment, made: Setup) -> None:
 
 def _model(draft: Draft, made: Setup, trainer: str) -> None:
     """Method, adapter, quantization and dtype as the script itself sets them up."""
-    unsloth = draft.get("kernels") == "unsloth"
-    if unsloth and made.loads:
-        load = made.loads[0]
-        if not load.sources.keys() & {"load_in_4bit", "load_in_8bit", "load_in_16bit", "full_finetuning"}:
-            draft.default("quantization.bits", 4, "unsloth")
-        draft.default("precision.weights", "bfloat16", "unsloth, where the device has it")
-        draft.default("checkpointing.kind", "full", "unsloth")
+    fast = unsloth.loads(draft, made)
+    if fast:
+        unsloth.defaults(draft, made)
     bits = draft.get("quantization.bits")
     if made.adapter and draft.possible.get("quantization.bits") == ():
         draft.either("method", ("lora", "without quantization"), ("qlora", "with it"), origin="derived")
@@ -81,7 +77,7 @@ def _model(draft: Draft, made: Setup, trainer: str) -> None:
         draft.either("method", ("full", "without the adapter"), ("lora", "with it"), origin="derived")
     elif trainer and made.adapter is False:
         draft.derive("method", "full", "no adapter is made")
-    peft.quantization_defaults(draft, "nf4" if unsloth else "fp4", unsloth, "unsloth" if unsloth else "transformers")
+    peft.quantization_defaults(draft, "nf4" if fast else "fp4", fast, "unsloth" if fast else "transformers")
     if bits is not None and trainer == "transformers" and made.prepared is not None:
         draft.derive("quantization.prepared", made.prepared, "the script's calls")
     if made.loads:
