@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from trainlint.documents import Document, Entry, Node, Place, Scalar, plain
+from trainlint.documents import Document, Entry, Node, Place, Scalar
 from trainlint.errors import TrainlintError
 from trainlint.formats import Fragment
 from trainlint.run import TrainingRun, Value
@@ -227,11 +227,13 @@ def written(value: object) -> str:
 
 
 def said(spot: Written) -> str:
-    """A key with its value as the user wrote both: `warmup_steps: 100`, `--warmup_steps 100` on a command line."""
+    """A key with its value as the user wrote both: `warmup_steps: 100`, `--warmup_steps 100` on a command line; of a
+    list or mapping the key alone."""
     if isinstance(spot, Entry):
         key = spot.key.raw if spot.key.raw.startswith("-") else spot.name
-        raw = spot.value.raw if isinstance(spot.value, Scalar) else ""
-        value = raw or written(plain(spot.value))
+        if not isinstance(spot.value, Scalar):
+            return key
+        value = spot.value.raw or written(spot.value.value)
     else:
         key, value = spot.key, spot.raw or written(spot.value)
     if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
