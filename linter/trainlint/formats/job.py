@@ -162,7 +162,7 @@ def _placed(reference: Reference, folder: str, mounts: Mapping[str, str]) -> Ref
         text = posixpath.normpath(posixpath.join(folder, text))
     for target, source in mounts.items():
         if text == target or text.startswith(target.rstrip("/") + "/"):
-            text = posixpath.join(source, text[len(target) :].lstrip("/")) if text != target else source
+            text = posixpath.normpath(posixpath.join(source, text[len(target) :].lstrip("/")))
             break
     else:
         if folder.startswith(("/", "~")):  # where in the repository that folder comes from is not known
