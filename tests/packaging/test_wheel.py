@@ -71,7 +71,7 @@ def test_every_rule_is_found_in_the_wheel_with_its_page(installed: Python) -> No
     rules = {path.name.removesuffix(".rule.yaml") for path in source.glob("*/*.rule.yaml")}
     rules |= {path.stem for path in source.glob("*/[!_]*.py")}
     done = installed.trainlint("rules", "--output-format", "names")
-    assert set(done.stdout.split()) == rules, done.stderr
+    assert {name for name in done.stdout.split() if not name.startswith("suppression-")} == rules, done.stderr
 
 
 def test_without_rules_nothing_is_judged(needed: Path, tmp_path: Path) -> None:
