@@ -32,6 +32,6 @@ KNOWN = CONFIGS | TRAINERS | OPTIMIZERS | frozenset((
     "DistributedDataParallel", "DDP", "DataParallel", "FullyShardedDataParallel", "FSDP", "fully_shard",
     "DeepSpeedPlugin", "FullyShardedDataParallelPlugin", "fit", "Fabric", "load_dataset", "manual_seed",
     "set_seed", "train", "generate", "pipeline", "merge_and_unload", "save_pretrained",
-    "resize_token_embeddings",
+    "resize_token_embeddings", "add_tokens", "add_special_tokens", "set_adapter", "enable_adapters",
 ))  # fmt: skip
 """Calls that are noted; others say nothing of a run."""
