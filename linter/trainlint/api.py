@@ -16,7 +16,7 @@ from trainlint.advice import (
     sharded,
 )
 from trainlint.documents import Document, Entry, Mapping, Node, Place, Problem, Scalar, Sequence, plain, scalars
-from trainlint.facts import devices, history, instances, models, versions
+from trainlint.facts import devices, history, instances, layers, models, versions
 from trainlint.formats import Draft, Format, Fragment, Reference, amp, say, started
 from trainlint.formats.departed import Departed, departed, installed, since
 from trainlint.formats.keys import UnknownKey, unknown_keys
@@ -93,6 +93,7 @@ __all__ = [
     "installed",
     "instances",
     "known",
+    "layers",
     "linear_names",
     "may_be_sharded",
     "memory_help",

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trainlint.formats import Draft, Format, Fragment
+from trainlint.resolve.checkpoints import add_checkpoint
 from trainlint.resolve.data import add_data
 from trainlint.resolve.duration import add_duration
 from trainlint.resolve.hardware import add_hardware
 from trainlint.resolve.join import Joiner, Opener
+from trainlint.resolve.machines import mark_machines
 from trainlint.resolve.model import add_model
 from trainlint.resolve.stated import Stated
 from trainlint.resolve.versions import versions_at
@@ -37,6 +39,8 @@ def resolve(
     opened: Opener,
 ) -> list[Resolved]:
     """All runs of some fragments; `asked` is what the command line says, `opened` reads files that are named."""
+    fragments = list(fragments)
+    mark_machines(fragments)
     return [_resolved(members, formats, settings_of, asked) for members in Joiner(fragments, opened).runs()]
 
 
@@ -59,6 +63,7 @@ def _resolved(
         formats[root.format].complete(draft)
     _derive(draft)
     add_duration(draft)
+    add_checkpoint(draft)
     draft.values["profile"] = _profile(root, settings)
     draft.values.update({f"versions.{name}": value for name, value in versions.items()})  # type: ignore[misc]
     files = tuple(dict.fromkeys(member.file for member in members))
