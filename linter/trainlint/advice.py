@@ -153,7 +153,7 @@ def _words(view: RunView, values: Mapping[str, object]) -> str | None:
     said: list[str] = []
     for path, value in values.items():
         had = view.run.get(path)
-        implied = path.startswith(WITH_METHOD) if "method" in values else path == "loss"
+        implied = path == "loss" or ("method" in values and path.startswith(WITH_METHOD))
         if implied or (had is not None and had.value == value):
             continue
         if had is not None and had.place is not None and had.file_format != form:
