@@ -166,6 +166,14 @@ def test_chats_exports_and_predictions_start_no_run() -> None:
     assert fragment_of(LORA).launches
 
 
+def test_settings_of_a_training_are_taken_for_one_without_do_train() -> None:
+    bare = "model_name_or_path: m\nstage: sft\nfinetuning_type: lora\ntemplate: qwen\ndataset: d\n"
+    assert fragment_of(bare + "learning_rate: 1.0e-4\n").launches
+    assert not fragment_of(bare).launches
+    assert not fragment_of(bare + "learning_rate: 1.0e-4\ndo_train: false\n").launches
+    assert not fragment_of(bare + "learning_rate: 1.0e-4\ndo_predict: true\n").launches
+
+
 def test_the_second_layout() -> None:
     doc = document(V1)
     assert FORMAT.recognise(doc, doc.roots[0]) >= 80

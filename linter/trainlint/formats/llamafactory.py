@@ -25,6 +25,10 @@ OWN = frozenset(
         "pure_bf16", "quantization_bit", "template", "use_unsloth_gc",
     )
 )  # fmt: skip
+TRAINS = frozenset(
+    ("learning_rate", "num_train_epochs", "max_steps", "per_device_train_batch_size", "gradient_accumulation_steps")
+)
+"""Arguments that predictions, exports and chats have no use for."""
 MODELS = ("model_name_or_path", "adapter_name_or_path")
 V1 = frozenset(("dist_config", "kernel_config", "peft_config", "quant_config", "init_config", "model_class"))
 OPTIMIZERS = {
@@ -82,7 +86,7 @@ def read(document: Document, root: Node | None) -> Fragment:
     fragment.values.pop("checkpointing.kind", None)  # the Trainer's flag is not what controls it
     read_marked(fragment, NAME)
     v1 = "train_dataset" in tree
-    fragment.launches = v1 or truth(fragment.written("do_train")) is True
+    fragment.launches = v1 or _trains(fragment)
     _method(fragment, v1)
     _targets(fragment, "peft_config.target_modules" if v1 else "lora_target")
     _objective(fragment)
@@ -101,6 +105,18 @@ def read(document: Document, root: Node | None) -> Fragment:
         fragment.values["quantization.type"] = quantization
     arguments.finish_reading(fragment)
     return fragment
+
+
+def _trains(fragment: Fragment) -> bool:
+    """Whether it is a training: `do_train`, or no word of it and settings that only a training has.
+
+    The library does nothing without `do_train`; people leave it out where they show a config, or set it elsewhere.
+    """
+    said = truth(fragment.written("do_train"))
+    if said is not None:
+        return said
+    instead = any(truth(fragment.written(key)) is True for key in ("do_predict", "do_eval"))
+    return not instead and "export_dir" not in fragment.keys and not TRAINS.isdisjoint(fragment.keys)
 
 
 def _own(value: Value[object]) -> Value[object]:
