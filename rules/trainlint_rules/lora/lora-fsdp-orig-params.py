@@ -6,7 +6,7 @@ from trainlint.api import Found, RunView, rule, versions
 
 POLICY = "fsdp_auto_wrap_policy"
 """PEFT's function that gives adapters units of their own."""
-SINCE = "4.37"
+SINCE = "4.39"
 """From this release on the Trainer takes that policy for PEFT models by itself."""
 
 

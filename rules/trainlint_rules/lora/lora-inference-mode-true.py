@@ -18,9 +18,8 @@ def check(view: RunView) -> Iterator[Found]:
     if any(call.short in UNFREEZES for call in calls):
         return
     for call in calls:
-        loads = call.short == "from_pretrained" and call.receiver.rpartition(".")[2].startswith(
-            ("PeftModel", "AutoPeft")
-        )
+        owner = call.receiver.rpartition(".")[2]
+        loads = call.short == "from_pretrained" and owner.startswith(("PeftModel", "AutoPeft"))
         if not loads or call.conditional or call.open or "is_trainable" in call.sources or not call.target:
             continue
         if len(call.positional) > 3 or not _trained(script, call.target):
