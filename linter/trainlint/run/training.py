@@ -200,6 +200,7 @@ class Checkpoint(Group):
     only_model: Flag = declare.flag("optimizer, scheduler and random states are left out")
     full_state: Flag = declare.flag("the whole state dict is gathered on one rank")
     output: Text = declare.text("folder of the checkpoints")
+    bytes: Count = declare.count("size of one checkpoint with the training's state", "byte")
 
 
 class Sharding(Group):
