@@ -24,7 +24,9 @@ Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")
 Target = Literal["run", "file", "text"]
 Written = Value[object] | Value[str] | Value[int] | Value[float] | Value[bool] | Entry
-Spot = Value[object] | Value[str] | Value[int] | Value[float] | Value[bool] | Place | Entry | Node
+Spot = (
+    Value[object] | Value[str] | Value[int] | Value[float] | Value[bool] | Value[tuple[str, ...]] | Place | Entry | Node
+)
 
 
 class RuleError(TrainlintError):
