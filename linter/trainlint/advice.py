@@ -131,22 +131,22 @@ def memory_help(view: RunView, memory: Assessment) -> str:
     """What to set for the run to fit, with what it then needs; what is left to do where nothing was found that fits."""
     from trainlint.memory.fit import fitting
 
-    found = fitting(memory, view.run, lambda values: _words(view, values) is not None)
-    said = [f"{_words(view, change.values)} (about {gib(change.likely)})" for change in found.changes]
+    found = fitting(memory, view.run, lambda values: change_words(view, values) is not None)
+    said = [f"{change_words(view, change.values)} (about {gib(change.likely)})" for change in found.changes]
     if said:
         return f"set {', or '.join(said)}"
     last = "adapters" if _full(view) else "a smaller model"
     others = f"use a larger device, more of them with sharding or {last}"
     if found.least is None:
         return others
-    return f"{others}: with {_words(view, found.least.values)} it still needs about {gib(found.least.likely)}"
+    return f"{others}: with {change_words(view, found.least.values)} it still needs about {gib(found.least.likely)}"
 
 
 def _full(view: RunView) -> bool:
     return view.run.method is None or view.run.method.value == "full"
 
 
-def _words(view: RunView, values: Mapping[str, object]) -> str | None:
+def change_words(view: RunView, values: Mapping[str, object]) -> str | None:
     """A change as text of the run's root format; None where one of its values can't be said there."""
     root = view.root
     form, syntax = (COMMANDS, "shell") if root.starts else (root.format, root.document.syntax)
