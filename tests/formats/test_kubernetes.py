@@ -54,6 +54,7 @@ def test_a_training_job() -> None:
         "device.name": "nvidia-l4",
         "device.count": 16,
         "device.host_memory": 128 * GIB,
+        "launch.accelerated": True,
         "launch.gpus": 4,
         "launch.gpus_requested": 4,
         "launch.memory": 128.0 * GIB,
@@ -108,6 +109,13 @@ def test_workloads_are_taken_that_ask_for_accelerators_or_train() -> None:
 )
 def test_other_manifests_are_left_alone(text: str) -> None:
     assert taken(text) == []
+
+
+def test_a_training_without_accelerators_says_so() -> None:
+    found = launcher(pod("command: [torchrun, train.py]"), "kubernetes")
+    assert found.values["launch.accelerated"].value is False
+    claimed = launcher(pod("command: [torchrun, train.py]\nresources: {claims: [{name: gpu}]}"), "kubernetes")
+    assert "launch.accelerated" not in claimed.values
 
 
 def test_arguments_of_a_trainer_make_a_run() -> None:

@@ -38,6 +38,7 @@ def test_a_task() -> None:
     assert said(found, "device", "parallel", "launch", "versions") == {
         "device.name": "L4",
         "device.count": 16,
+        "launch.accelerated": True,
         "launch.gpus": 8,
         "launch.memory": 64.0 * GIB,
         "launch.cpus": 16.0,
@@ -113,7 +114,8 @@ def test_what_is_no_training_is_left_alone(text: str) -> None:
 
 
 def test_a_task_without_accelerators_that_trains() -> None:
-    assert taken("resources: {cpus: 4}\nrun: torchrun train.py\n") == ["skypilot"]
+    found = launcher("resources: {cpus: 4}\nrun: torchrun train.py\n", "skypilot")
+    assert found.values["launch.accelerated"].value is False
 
 
 def test_an_oumi_job() -> None:

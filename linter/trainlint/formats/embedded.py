@@ -87,7 +87,8 @@ class Source:
             place = reader.place(where[0], where[-1] + 1)
             raw = self.text[where[0] : where[-1] + 1] if before.stands else ""
             words.append(Word(None if UNKNOWN in cells.text else cells.text, raw, place, place, cells))
-        place = words[0].place._replace(end_line=words[-1].place.end_line, end_column=words[-1].place.end_column)
+        first, last = words[0].place, words[-1].place
+        place = first._replace(end_line=last.end_line, end_column=last.end_column) if first <= last else first
         reader.found.append(Command(tuple(words), dict(reader.exported), place))
         reader.inner(words)
         return tuple(reader.found)

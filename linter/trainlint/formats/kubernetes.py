@@ -25,6 +25,8 @@ TRAINING = frozenset(
     )
 )  # fmt: skip
 """Kinds that exist for training."""
+RUNTIMES = frozenset(("TrainingRuntime", "ClusterTrainingRuntime"))
+"""Kinds that a job completes: what they do not ask for, the job may."""
 GROUPS = frozenset(("RayCluster", "RayJob", "JobSet", "LeaderWorkerSet", "Workload"))
 """Kinds whose pods work together."""
 WORKLOADS = frozenset(("Job", "CronJob", "Pod", "Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"))
@@ -57,7 +59,7 @@ def read(document: Document, root: Node | None) -> Fragment:
     from trainlint.formats import job
     from trainlint.formats.accelerators import total
     from trainlint.formats.embedded import Source
-    from trainlint.formats.kubernetes_pods import asked, placed, pods, shared_memory, variables
+    from trainlint.formats.kubernetes_pods import accelerated, asked, placed, pods, shared_memory, variables
 
     assert isinstance(root, Mapping)
     source = Source(document)
@@ -74,8 +76,10 @@ def read(document: Document, root: Node | None) -> Fragment:
         values = placed(pod.spec)
         labelled = values.pop("launch.gpus", None)
         values |= asked(pod.container) | shared_memory(pod.spec, pod.container)
-        if labelled is not None and not working[0].helps:
+        if labelled is not None and not pod.helps:
             values.setdefault("launch.gpus", labelled)
+        if kind not in RUNTIMES:
+            values |= accelerated(pod)
         _image(values, pod.container)
         env = variables(source, pod.container)
         commands, folder = _commands(source, pod.container)

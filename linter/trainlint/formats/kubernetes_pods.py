@@ -101,6 +101,18 @@ def _devices(owner: Mapping, part: str) -> dict[str, Entry]:
     }
 
 
+def accelerated(pod: Pod) -> Values:
+    """Whether the pod asks for devices, by number or by a claim; it says so or it does not at its container."""
+    for entry in accelerators(pod.container).values():
+        if isinstance(entry.value, Scalar):
+            return {"launch.accelerated": say(NAME, entry.name, entry.value, True)}
+    at = pod.container.get("name") or pod.container.get("image")
+    if "resourceClaims" in pod.spec or pod.container.find("resources.claims") is not None or not isinstance(at, Scalar):
+        return {}
+    note = "no accelerator is among the resources"
+    return {"launch.accelerated": Value(False, "derived", "resources", at.place, at.raw, note=note, file_format=NAME)}
+
+
 def asked(owner: Mapping) -> Values:
     """What the `resources` of a container ask for: devices, RAM, cores, disk."""
     values: Values = {}

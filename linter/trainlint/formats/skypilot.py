@@ -24,6 +24,8 @@ RESOURCES = frozenset(
         "any_of", "ordered", "candidates", "image_id", "region", "zone", "network_tier", "ports", "accelerator_args",
     )
 )  # fmt: skip
+OPEN = frozenset(("instance_type", "any_of", "ordered", "candidates"))
+"""Resources that may hold accelerators without their name."""
 SIZES = {"A100": "A100 40GB", "V100": "V100 16GB"}
 """SkyPilot's names that elsewhere may be a larger product."""
 
@@ -76,6 +78,9 @@ def read_as(name: str, document: Document, root: Node | None) -> Fragment:
     resources = root.get("resources")
     if isinstance(resources, Mapping):
         values |= _resources(name, resources)
+        entry = root.entry("resources")
+        if entry is not None and ((asks := _accelerated(resources)) or (name == NAME and not resources.names() & OPEN)):
+            values["launch.accelerated"] = say(name, "resources", entry.key, asks)
     total(values)
     env = variables(source, root)
     known: dict[str, Cells | None] = {key: cells for key, (_, cells) in env.items()}

@@ -258,6 +258,7 @@ class Launch(Group):
 
     command: Text = declare.text("command that starts the training, as written")
     image: Text = declare.text("container image")
+    accelerated: Flag = declare.flag("the job asks for devices at all")
     gpus: Count = declare.count("devices a machine gets")
     gpus_requested: Count = declare.count("devices a machine requests, where requests stand beside limits")
     cpus: Number = declare.number("processor cores")
