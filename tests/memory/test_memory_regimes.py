@@ -117,7 +117,8 @@ def test_every_optimizer_runs(name: str) -> None:
     [
         ("sgd", 0), ("adamw_torch_fused", 8), ("adamw_torch", 8), ("adamw_bnb_8bit", 2 + 8 / 256),
         ("adamw_torch_4bit", 1 + 8 / 128), ("lion_8bit", 1 + 4 / 256), ("lion_32bit", 4),
-        ("ademamix_8bit", 3 + 12 / 256), ("rmsprop", 4), ("adagrad", 4), ("paged_adamw_8bit", 8 / 256), ("muon", 4), ("schedule_free_adamw", 8),
+        ("ademamix_8bit", 3 + 12 / 256), ("rmsprop", 4),
+        ("adagrad", 4), ("paged_adamw_8bit", 8 / 256), ("muon", 4), ("schedule_free_adamw", 8),
     ],
 )  # fmt: skip
 def test_state_bytes_of_a_large_matrix(name: str, bytes_each: float) -> None:

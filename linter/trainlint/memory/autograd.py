@@ -344,35 +344,36 @@ class Tape:
         finally:
             self.frame = outer
 
-    def checkpoint_reentrant(self, run: Callable[[Storage], Storage], value: Storage) -> Storage:
-        """`torch.utils.checkpoint(run, value, use_reentrant=True)`: one node that keeps the input.
+    def checkpoint_reentrant(self, run: Callable[..., Storage], *values: Storage) -> Storage:
+        """`torch.utils.checkpoint(run, *values, use_reentrant=True)`: one node that keeps the inputs.
 
         Its backward runs the block with a graph of its own, all of it, and then that graph's backward, while the
         incoming gradient is held (torch/utils/checkpoint.py, CheckpointFunction).
         """
         recording, self.recording = self.recording, False
         try:
-            result = run(value)
+            result = run(*values)
         finally:
             self.recording = recording
+        shapes = [(value.elements, value.dtype, value.node is not None) for value in values]
 
         def call(gradient: Storage | None, saved: list[Storage]) -> list[Storage | None]:
-            leaf = Node(LEAF, "input", None)
-            leaf.parameter = holder = Parameter("", "input", value_elements, value_dtype, (1,), False, 0)
-            detached = View(saved[0], value_elements, value_dtype, leaf)
+            leaves = [Parameter("", "input", size, dtype, (1,), wanted, 0) for size, dtype, wanted in shapes]
+            for leaf, value in zip(leaves, saved, strict=True):
+                leaf.tensor.owner = value
+                leaf.tensor.parameter = None
             cache, self.cache = self.cache, {}
-            inner = run(detached)
+            start = run(*(leaf.tensor for leaf in leaves)).node
             self.cache = cache
-            start = inner.node
-            del inner
             if start is not None and gradient is not None:
                 self.play(start, gradient)
             del start
-            back, holder.gradient = holder.gradient, None
-            return [back]
+            back = [leaf.gradient for leaf in leaves]
+            for leaf in leaves:
+                leaf.gradient = leaf.tensor.owner = None
+            return back
 
-        value_elements, value_dtype = value.elements, value.dtype
-        node = self.node("checkpoint", (value,), [value], call)
+        node = self.node("checkpoint", values, [*values], call)
         return View(result, result.elements, result.dtype, node)
 
     def discard(self, value: Storage) -> None:
@@ -411,6 +412,7 @@ class Tape:
                 memory.label = node.label
             if node.before is not None:
                 node.before()
+                node.before = None
             frame = node.frame
             if frame is not None and not frame.recomputed:
                 self._recompute(frame)
@@ -424,6 +426,7 @@ class Tape:
                 if node.scratch:
                     kept += [Tensor(memory, size, dtype) for size, dtype in node.scratch]
                 grads = node.call(incoming, kept)
+                node.call = None  # what it closes over goes with the graph
                 kept.clear()
                 returned: list[Storage | None] = list(grads)
                 grads = ()
@@ -507,7 +510,7 @@ class Tape:
             if self.memory.register is not None and isinstance(gradient, Tensor):
                 self.memory.register.rename(gradient, "gradients")
             parameter.gradient = gradient
-        if self.on_gradient is not None:
+        if self.on_gradient is not None and parameter.kind != "input":
             del gradient
             self.on_gradient(parameter)
 

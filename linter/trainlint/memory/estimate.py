@@ -14,7 +14,7 @@ from trainlint.memory.families import Family, family
 from trainlint.memory.ledger import ALWAYS, REPORTED, STEP, Budget, Ledger
 from trainlint.memory.optimizers import known, state_bytes, step_bytes
 from trainlint.memory.parallel import spreads
-from trainlint.memory.setup import Setup
+from trainlint.memory.setup import DTYPES, Setup
 from trainlint.memory.sharded import fully_sharded
 from trainlint.memory.walk import Walk
 from trainlint.memory.zero import SPREAD, zero
@@ -28,6 +28,10 @@ WEIGHTS = {
     "router": "weights of experts", "other": "weights of norms and biases", "frozen": "weights of embeddings",
 }  # fmt: skip
 """What a report calls a parameter, by its kind."""
+
+
+LIKE_LORA = ("lora", "dora", "rslora", "pissa", "olora", "loftq", "eva")
+"""Kinds of adapters that hold and keep what LoRA does; DoRA has a rule of its own."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +121,7 @@ def solve(config: Config, setup: Setup, every_layer: bool = False, register: boo
         return _selective(config, setup, every_layer, register)
     source = family(config)
     answer = Answer(source)
+    setup = _held_dtypes(setup, answer)
     for low, high, reason in spreads(setup):
         answer.widen(low, high, reason)
     if setup.compiled:
@@ -156,6 +161,18 @@ def solve(config: Config, setup: Setup, every_layer: bool = False, register: boo
     return answer
 
 
+def _held_dtypes(setup: Setup, answer: Answer) -> Setup:
+    """Dtypes that are not held here (fp8) are counted as bf16, which what is saved for the backward mostly is."""
+    for name in ("weights", "compute", "adapter_dtype", "reduce_dtype"):
+        dtype = getattr(setup, name)
+        if dtype and dtype not in DTYPES:
+            setup = dataclasses.replace(setup, **{name: "bfloat16"})  # type: ignore[arg-type]
+            answer.widen(0.75, 1.1, f"{dtype} {name} counted as bfloat16")
+    if setup.adapted and setup.adapter_kind not in LIKE_LORA:
+        answer.widen(0.8, 1.1, f"adapter kind `{setup.adapter_kind}` is taken for LoRA")
+    return setup
+
+
 def _selective(config: Config, setup: Setup, every_layer: bool, register: bool) -> Answer:
     """Checkpointing that keeps some results of a block: between full checkpointing and none; likely half way."""
     answer, other = (
@@ -170,7 +187,9 @@ def _selective(config: Config, setup: Setup, every_layer: bool, register: bool) 
             "selected activations", "bfloat16", kept // 2, kept, (phase,), "half of what checkpointing saves"
         )
     middle = max(answer.budget.totals().values())
-    answer.widen(top / middle, most / middle, "selective checkpointing: between full checkpointing and none")
+    least, most = min(top, most), max(top, most, middle)
+    said = "selective checkpointing: between full checkpointing and none"
+    answer.widen(min(1.0, least / middle), most / middle, said)
     return answer
 
 

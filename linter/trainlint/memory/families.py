@@ -23,6 +23,9 @@ NEAREST = (
 )
 """General blocks, and the config keys that speak for each; the first whose keys are all there is taken."""
 
+TEXT = ("text_config", "llm_config", "language_config", "thinker_config")
+"""Where multimodal configs keep their language model's."""
+
 FALLBACK_SPREAD = 0.15
 """How far a general block may be off, as a fraction: parallel blocks, further norms, masks."""
 
@@ -43,11 +46,11 @@ def family(config: Config) -> Family:
     found = find(model_type)
     if found is not None:
         return Family(found, config)
-    text = config.get("text_config")
+    text = next((config[key] for key in TEXT if isinstance(config.get(key), Mapping)), None)
     if isinstance(text, Mapping):
         inner = family({"tie_word_embeddings": config.get("tie_word_embeddings"), **text})
         said = f"only the text model of `{model_type}` is counted"
-        return Family(inner.architecture, inner.config, (*inner.assumptions, said), inner.spread)
+        return Family(inner.architecture, inner.config, (*inner.assumptions, said), max(inner.spread, FALLBACK_SPREAD))
     for name, keys in NEAREST:
         if all(config.get(key) is not None for key in keys):
             nearest = find(name)

@@ -91,8 +91,8 @@ class Budget:
 def _settled(picture: Totals) -> Totals:
     """The picture without negative totals, with the same sum.
 
-    Layers that are not walked repeat what one layer did. Where that one freed its neighbour's tensor under another name,
-    the repetitions leave a debt under that name, which what they made under theirs pays.
+    Layers that are not walked repeat what one layer did. Where that one freed its neighbour's tensor under another
+    name, the repetitions leave a debt under that name, which what they made under theirs pays.
     """
     owed = [(key, total) for key, total in picture.items() if total[0] < 0]
     out = {key: total for key, total in picture.items() if total[0] > 0}
@@ -110,7 +110,8 @@ def _settled(picture: Totals) -> Totals:
 
 
 def _alive(pictures: Mapping[str, Totals], key: tuple[str, str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(REPORTED[phase] for phase, totals in pictures.items() if totals.get(key, (0, 0))[0] > 0))
+    alive = (phase for phase, totals in pictures.items() if totals.get(key, (0, 0))[0] > 0)
+    return tuple(dict.fromkeys(REPORTED[phase] for phase in alive))
 
 
 def _reported(entry: Entry) -> Entry:

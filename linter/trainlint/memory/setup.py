@@ -6,6 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 DTYPES = ("float32", "bfloat16", "float16")
+"""What weights, activations and gradients can be held in here."""
+
+DTYPE_WORDS = {
+    "fp32": "float32", "float": "float32", "tf32": "float32", "32": "float32", "bf16": "bfloat16", "fp16": "float16",
+    "half": "float16", "16": "float16",
+}  # fmt: skip
+"""Other words for them."""
+
+UNTUNED = ("full", "pretrain", "pretraining", "freeze")
+"""Methods that train the model's own weights."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +112,7 @@ class Setup:
     @property
     def adapted(self) -> bool:
         """Adapters are trained over a frozen base."""
-        return self.method != "full"
+        return self.method not in UNTUNED
 
     @property
     def preference(self) -> bool:
@@ -166,8 +176,8 @@ def _knobs(words: Mapping[str, object]) -> dict[str, object]:
             value = int(value)  # `5e8` elements
         elif name in ("offload_optimizer", "offload_parameters"):
             value = bool(value) and value != "none"
-        elif name == "reduce_dtype":
-            value = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}.get(str(value), value)
+        elif name in ("weights", "compute", "gradients", "master", "moments", "adapter_dtype", "reduce_dtype"):
+            value = DTYPE_WORDS.get(str(value), str(value).removeprefix("torch."))
         if name in known:
             out[name] = value
     return out

@@ -79,6 +79,10 @@ def _held(budget: Budget, walk: Walk, parameters: list[Parameter], load: str) ->
     setup, world = walk.setup, walk.setup.data
     elements = sum(p.elements * p.copies for p in parameters)
     size = sum(rounded(_piece(p, setup, world) * SIZES[load]) * p.copies for p in parameters)
+    if setup.offload_parameters:  # shards, their gradients and the optimizer live on the host
+        budget.add("loss scale and counters", "float32", 0, 512)
+        budget.see("optimizer", 0)
+        return
     budget.add("weight shards", load, elements // world, size, ALWAYS, f"{elements} parameters / {world} devices")
     scales = sum(_scales(p, setup) * p.copies for p in parameters if p.kind == "quantized")
     budget.add("quantization scales", "uint8", scales, scales, ALWAYS, "not sharded")

@@ -191,10 +191,12 @@ class Walk:
 
     def _step_at_once(self, parameter: Parameter) -> None:
         """The optimizer runs as soon as a parameter's gradient is there, and frees it."""
+        copies, parameter.copies = parameter.copies, 1
         temporary = step_bytes(self.setup.optimizer, [parameter], self.setup.foreach)
+        parameter.copies = copies
         if temporary:
             self.tape.memory.label = "optimizer temporaries"
-            held = self.tape.new(temporary // parameter.copies, "uint8")
+            held = self.tape.new(temporary, "uint8")
             del held
         parameter.gradient = None
 
@@ -356,7 +358,8 @@ class Walk:
         views, keys = self._layers(stack, shared, layers)
         bodies = [(body, body.sizes(self.sizes)) for body in stack.bodies]
         kept: list[tuple[Storage, int]] = []
-        linked = self.walks_last or any(getattr(value, "node", None) is not None for value in shared.values())
+        linked = self.walks_last or spec.keeps_outputs
+        linked = linked or any(getattr(value, "node", None) is not None for value in shared.values())
         for start, end in runs(keys):
             ends = 3 if linked else 2  # what all layers add to (a shared bias) is made by the last one's backward
             times = end - start - ends if end - start > ends and not self.every_layer else 0
@@ -464,11 +467,13 @@ class Walk:
         """One block, under checkpointing run again in the backward."""
         tape, prefix, layer = self.tape, self.prefix, self.tape.layer
 
-        def run(x: Storage) -> Storage:
+        linked: list[str] = []
+
+        def run(x: Storage, *others: Storage) -> Storage:
             before, self.prefix = self.prefix, prefix
             tape.layer = layer
-            values = {**shared, "x": x}
-            del x
+            values = {**shared, **dict(zip(linked, others, strict=True)), "x": x}
+            del x, others
             try:
                 self.execute(body, values, sizes)
             finally:
@@ -478,8 +483,9 @@ class Walk:
 
         if not checkpointed or x.node is None or not tape.recording:
             return run(x)
-        if self.setup.reentrant:
-            return tape.checkpoint_reentrant(run, x)
+        if self.setup.reentrant:  # whatever else of the block's inputs has a graph is handed in and detached as well
+            linked += [name for name, value in shared.items() if getattr(value, "node", None) is not None]
+            return tape.checkpoint_reentrant(run, x, *(shared[name] for name in linked))  # type: ignore[arg-type]
         return tape.checkpoint(run, x)
 
     # ---------------------------------------------------------------- sharding
