@@ -14,6 +14,7 @@ from trainlint.formats.fragment import Fragment, say
 from trainlint.formats.lightning import optimizer_class
 from trainlint.formats.reading import fragment_of, truth
 from trainlint.formats.release import by_release
+from trainlint.formats.trainer_precision import engine as held
 from trainlint.run import Value
 
 NAME = "litgpt"
@@ -115,9 +116,11 @@ def complete(draft: Draft) -> None:
         draft.derive("method", "full", "`litgpt pretrain`")
     elif draft.has("quantization.bits"):
         draft.derive("method", "qlora", "only adapters train on a quantized base")
-    else:
-        draft.put("method", "full", "assumed", "no `lora_…` key")
-    pretrain, adapted = command == "pretrain", draft.get("method") in ("lora", "qlora")
+    else:  # `litgpt finetune` is finetune_lora
+        commands = (("lora", "`litgpt finetune_lora`"), ("full", "`litgpt finetune_full`"))
+        draft.either("method", *commands, origin="derived")
+    pretrain = command == "pretrain"
+    adapted = None if draft.get("method") is None else draft.get("method") in ("lora", "qlora")
     if pretrain:
         draft.default("batch.micro", 4, NAME, "sample")
         draft.default("batch.effective", 512, NAME, "sample")
@@ -141,18 +144,22 @@ def complete(draft: Draft) -> None:
     draft.derive("length.padded", False, "LitGPT's attention is causal and carries no padding mask")
     draft.default("optimizer.name", "adamw_torch_fused" if pretrain else "adamw_torch", NAME)
     draft.default("attention", "sdpa", NAME)
-    draft.derive("loss", "chunked" if adapted else "full", "LoRA projects 128 tokens at a time" if adapted else NAME)
+    losses = (("chunked", "LoRA projects 128 tokens at a time"), ("full", "`litgpt finetune_full`"))
+    draft.either("loss", *(losses if adapted is None else losses[:1] if adapted else losses[1:]), origin="derived")
     draft.default("clip", 1.0 if pretrain else 0.0, NAME)
     draft.default("activation_offload", False, NAME)
 
 
-def _engine(draft: Draft, processes: int | None, pretrain: bool, adapted: bool) -> None:
-    several = ("fsdp2" if adapted else "fsdp", "on several devices")
+def _engine(draft: Draft, processes: int | None, pretrain: bool, adapted: bool | None) -> None:
+    kinds = ("fsdp2", "fsdp") if adapted is None else ("fsdp2",) if adapted else ("fsdp",)
     if processes is None:
-        draft.either("sharding.kind", several, ("none", "on one device"), origin="derived")
+        several = [(kind, "on several devices") for kind in kinds]
+        draft.either("sharding.kind", *several, ("none", "on one device"), origin="derived")
+    elif processes == 1:
+        draft.derive("sharding.kind", "none", "one device")
     else:
-        draft.derive("sharding.kind", several[0] if processes > 1 else "none", "the number of devices")
-    if draft.get("sharding.kind") in ("fsdp", "fsdp2"):
+        draft.either("sharding.kind", *((kind, "several devices") for kind in kinds), origin="derived")
+    if held(draft) in ("fsdp", "fsdp2"):
         draft.derive("sharding.strategy", "HYBRID_SHARD" if pretrain else "FULL_SHARD", NAME)
         draft.derive("sharding.reshard_after_forward", True, NAME)
         draft.derive("sharding.wrap", "block", NAME)
@@ -165,10 +172,10 @@ def _engine(draft: Draft, processes: int | None, pretrain: bool, adapted: bool) 
     draft.derive("checkpointing.reentrant", False, "Fabric wraps blocks with the non-reentrant checkpoint")
 
 
-def _precision(draft: Draft, fragment: Fragment, adapted: bool) -> None:
+def _precision(draft: Draft, fragment: Fragment, adapted: bool | None) -> None:
     written = fragment.written("precision")
     word = words.meant(written)
-    engine = "fsdp" if draft.get("sharding.kind") in ("fsdp", "fsdp2") else ""
+    engine = "fsdp" if held(draft) in ("fsdp", "fsdp2") else ""
     if written is None:
         draft.derive("precision.weights", "float32", "LitGPT trains in mixed precision by default")
         draft.either(

@@ -6,6 +6,8 @@ components/_peft/lora.py, components/loss/*.py; its guide on mixed precision.
 
 from __future__ import annotations
 
+import re
+
 from trainlint.documents import Document, Mapping, Node, Scalar
 from trainlint.formats import degrees, optimizer_names
 from trainlint.formats import trainer_precision as precision
@@ -25,6 +27,7 @@ LOSSES = {
     "LinearCrossEntropy": "cut-ce",
 }
 """Losses by the name of their class; those over tensor-parallel logits stay open."""
+_ENDING = re.compile(r"\*\.?[a-z]\w*")
 STRATEGIES = {"fsdp2": "fsdp2", "ddp": "none", "FSDP2Manager": "fsdp2", "DDPManager": "none"}
 
 
@@ -83,7 +86,7 @@ def _targets(fragment: Fragment) -> None:
     if names and entry is not None:
         if "*" in names:
             names = ("all-linear",)
-        elif all(name.startswith("*") and "*" not in name[1:] for name in names):
+        elif all(_ENDING.fullmatch(name) for name in names):
             names = tuple(name.lstrip("*.") for name in names)
         elif any("*" in name for name in names):
             return
