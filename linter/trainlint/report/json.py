@@ -13,8 +13,15 @@ VERSION = 1
 
 
 def render(result: Result) -> str:
-    """The result as one JSON object."""
-    return json.dumps(report(result), indent=2, ensure_ascii=False) + "\n"
+    """The result as one JSON object, an entry a line: the encoder in C writes no other layout, and it is far quicker."""
+    parts = []
+    for key, value in report(result).items():
+        if isinstance(value, list) and value:
+            entries = ",\n  ".join(json.dumps(entry, ensure_ascii=False) for entry in value)
+            parts.append(f' "{key}": [\n  {entries}\n ]')
+        else:
+            parts.append(f' "{key}": {json.dumps(value)}')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def report(result: Result) -> dict[str, object]:

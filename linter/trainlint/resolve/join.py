@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from trainlint.formats import Fragment, Reference
@@ -15,6 +17,8 @@ FILES = frozenset(("deepspeed", "accelerate", "adapter", "config", "script"))
 """Roles whose text may be the path of another config."""
 PARTS = frozenset(("accelerate", "deepspeed", "peft-adapter", "model-config"))
 """Formats that are parts of a run and start none."""
+LEVELS = 6
+"""Folders in which a named file is sought: the config's own and those above."""
 WAYS = 8
 """Of more launchers than these it is not asked which one starts a run."""
 MODEL_FILES = ("config.json",)
@@ -130,19 +134,26 @@ def _ways(
 
 def find_file(origin: Path, text: str, inside: tuple[str, ...] = ()) -> Path | None:
     """A file named in `origin`: relative to its folder or to one above (the folder a command is run from)."""
-    if not text or "\n" in text or len(text) > 300 or "://" in text or "$" in text:
+    if not text or "\n" in text or "\0" in text or len(text) > 300 or "://" in text or "$" in text:
         return None
     names = [text] if not inside else [*(f"{text.rstrip('/')}/{name}" for name in inside), text]
-    try:
-        folder = origin.resolve().parent
-        for _ in range(6):
-            for name in names:
-                path = (folder / name).resolve()
-                if path.is_file():
-                    return path
-            if folder.parent == folder or (folder / ".git").exists():
-                return None
-            folder = folder.parent
-    except (OSError, ValueError, RuntimeError):  # pathlib raises RuntimeError for links in a circle
-        return None
+    for folder in _above(os.path.dirname(os.path.abspath(origin))):
+        for name in names:
+            path = os.path.join(folder, name)
+            if os.path.isfile(path):
+                return Path(os.path.realpath(path))
     return None
+
+
+@lru_cache(maxsize=4096)
+def _above(folder: str) -> tuple[str, ...]:
+    """A folder and those above it: at most six, up to the top of a repository."""
+    folder = os.path.realpath(folder)
+    folders = [folder]
+    while len(folders) < LEVELS and not os.path.exists(os.path.join(folder, ".git")):
+        above = os.path.dirname(folder)
+        if above == folder:
+            break
+        folder = above
+        folders.append(folder)
+    return tuple(folders)
