@@ -17,13 +17,18 @@ from trainlint.formats.training_names import CONFIGS, OPTIMIZERS, TRAINERS
 
 NAME = "python-script"
 _HINT = re.compile(r"TrainingArguments|\w+Config\(|\w*Trainer\(|\.backward\(|Accelerator\(|GradScaler\(|get_peft_model")
+_LIGHTNING = re.compile(r"LightningModule\):[\s\S]*?def training_step\(")
+"""A module whose steps Lightning calls."""
 _PREPARES = frozenset(("LoraConfig", "get_peft_model", "BitsAndBytesConfig", "prepare_model_for_kbit_training"))
 
 
 def recognise(document: Document, root: Node | None) -> int:
-    """Calls of a trainer or its config, a training loop, or what prepares a model for training."""
-    if document.module is None or not _HINT.search(document.text):
+    """Calls of a trainer or its config, a training loop, a Lightning module, or what prepares a model for training."""
+    if document.module is None:
         return 0
+    module = 60 if _LIGHTNING.search(document.text) else 0
+    if not _HINT.search(document.text):
+        return module
     from trainlint.formats.syntax_nodes import called as name_of
     from trainlint.formats.syntax_nodes import nodes
 
@@ -36,7 +41,7 @@ def recognise(document: Document, root: Node | None) -> int:
         return 75
     if "GradScaler" in called or called & _PREPARES:
         return 60
-    return 0
+    return module
 
 
 def read(document: Document, root: Node | None) -> Fragment:
