@@ -22,6 +22,7 @@ def test_a_task() -> None:
         "device.memory": 80 * GIB,
         "device.count": 4,
         "device.host_memory": 64 * GIB,
+        "launch.accelerated": True,
         "launch.gpus": 2,
         "launch.memory": 64.0 * GIB,
         "launch.shm": True,

@@ -274,3 +274,16 @@ def test_commands_are_kept_for_rules() -> None:
     assert isinstance(slurm, dict)
     assert [command.cut is not None for command in commands] == [True, False]
     assert slurm["time"].text == "60"
+
+
+def test_files_lie_where_the_script_has_gone() -> None:
+    found = read(
+        "cd code\ntorchrun train.py --config a.yaml\ncd ../x && bash y.sh\ncd /data\npython train.py --config b.yaml\n"
+    )
+    assert references(found) == {
+        ("script", "code/train.py"),
+        ("config", "code/a.yaml"),
+        ("script", "x/y.sh"),
+        ("script", "train.py"),
+        ("config", "b.yaml"),
+    }

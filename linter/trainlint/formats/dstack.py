@@ -47,7 +47,11 @@ def read(document: Document, root: Node | None) -> Fragment:
 
     assert isinstance(root, Mapping)
     source = Source(document)
-    values = _gpu(root.find("resources.gpu"))
+    gpu = root.find("resources.gpu")
+    values = _gpu(gpu)
+    kind = root.get("type")
+    if isinstance(kind, Scalar):
+        values["launch.accelerated"] = say(NAME, "gpu", gpu if isinstance(gpu, Scalar) else kind, gpu is not None)
     nodes = root.get("nodes")
     if isinstance(nodes, Scalar) and (count := whole(nodes.value)) is not None:
         values["parallel.nodes"] = say(NAME, "nodes", nodes, count)

@@ -33,6 +33,7 @@ TRAINS = re.compile(
 
 GIVEN = ("SKYPILOT_", "OUMI_NUM_NODES", "DSTACK_")
 """How the names of variables begin that launchers set themselves."""
+NOWHERE: Mapping[str, str] = {}
 PACKAGED = "oumi://"
 """What names a file of Oumi's repository, wherever the command runs."""
 
@@ -61,18 +62,18 @@ def fragment(
     starts and how they find each other.
     """
     starts: list[Launch | None] = [*trainings(commands)]
-    folders = dict(zip(map(id, commands), _folders(commands, folder), strict=True))
+    where = folders(commands, folder)
     starts = starts or [None]
     values = {**installed(name, (*setup, *commands)), **values}
     made = [_one(name, document, root, start, commands, values, managed) for start in starts]
     for one, start in zip(made, starts, strict=True):
-        at = folders.get(id(start.command), folder) if start is not None else folder
-        one.references[:] = [_placed(reference, at, mounts or {}) for reference in one.references]
+        at = where.get(id(start.command), folder) if start is not None else folder
+        one.references[:] = [placed(reference, at, mounts or {}) for reference in one.references]
     for command in commands:
         word = script(command)
         if word is not None and word.text:
             reference = Reference("script", word.text, word.place, command.name)
-            made[0].references.append(_placed(reference, folders[id(command)], mounts or {}))
+            made[0].references.append(placed(reference, where[id(command)], mounts or {}))
     made[0].others = tuple(made[1:])
     return made[0]
 
@@ -142,18 +143,18 @@ def _leave_given(found: Fragment) -> None:
             del found.values["launch.env"]
 
 
-def _folders(commands: Sequence[Command], start: str) -> list[str]:
-    """The folder each command runs in; where `cd` goes somewhere unknown, the one before."""
+def folders(commands: Sequence[Command], start: str = "") -> dict[int, str]:
+    """The folder each command runs in, by its identity; where `cd` goes somewhere unknown, the one before."""
     at = start
-    found = []
+    found = {}
     for command in commands:
-        found.append(at)
-        if command.name == "cd" and len(command.words) > 1 and (to := command.words[1].text):
-            at = posixpath.normpath(posixpath.join(at, to)) if to not in ("-", "..") or at else at
+        found[id(command)] = at
+        if command.name == "cd" and len(command.words) > 1 and (to := command.words[1].text) not in (None, "-"):
+            at = posixpath.normpath(posixpath.join(at, to or ""))
     return found
 
 
-def _placed(reference: Reference, folder: str, mounts: Mapping[str, str]) -> Reference:
+def placed(reference: Reference, folder: str, mounts: Mapping[str, str] = NOWHERE) -> Reference:
     """A reference as a path of the repository; ids of models stay."""
     if reference.role in ("model", "dataset", "tokenizer"):
         return reference

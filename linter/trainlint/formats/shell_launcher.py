@@ -43,22 +43,29 @@ def read(document: Document, root: Node | None) -> Fragment:
     """What the launch that says most passes on, what the job asks for, and the files that are named."""
     from trainlint.formats import launch_values as values
     from trainlint.formats.fragment import Reference
+    from trainlint.formats.job import folders, placed
     from trainlint.formats.slurm import directives
 
     commands, starts = _parsed(document)
     training = [start for start in starts if start.trains]
     main = max(training, key=values.weight, default=None)
     found = directives(document)
+    where = folders(commands)
     fragment = values.arguments_of(document, main) if main is not None else Fragment(NAME, document)
     values.add_job(fragment, found, main)
     if main is not None:
         values.add_launcher(fragment, main)
         values.add_command(fragment, main)
-        values.add_references(fragment, training)
+        fragment.references[:] = [placed(one, where[id(main.command)]) for one in fragment.references]
+    for start in training:
+        known = len(fragment.references)
+        values.add_references(fragment, [start])
+        fragment.references[known:] = [placed(one, where[id(start.command)]) for one in fragment.references[known:]]
     for command in commands:
         word = script(command)
         if word is not None:
-            fragment.references.append(Reference("script", word.text or "", word.place, command.name))
+            reference = Reference("script", word.text or "", word.place, command.name)
+            fragment.references.append(placed(reference, where[id(command)]))
     fragment.starts = True
     fragment.facts |= {"commands": commands, "starts": starts, "launch": main, "slurm": found}
     return fragment
