@@ -20,6 +20,7 @@ INFO = "dataset_info.json"
 
 def add_data(draft: Draft, settings: Stated, origin: Path) -> None:
     """Fill `data.*`. Of lengths estimated from characters the lower bound counts, so that rules speak when certain."""
+    _registry(draft, origin)
     if settings.rows is not None:
         draft.values["data.rows"] = settings.rows  # type: ignore[assignment]
     for name, value in settings.tokens.items():
@@ -76,6 +77,24 @@ def _listed(root: Fragment, name: str, origin: Path) -> Path | None:
         file = described.get("file_name") if isinstance(described, dict) else None
         return _file(str(info.parent / file), origin) if isinstance(file, str) else None
     return None
+
+
+def _registry(draft: Draft, origin: Path) -> None:
+    """The names in LLaMA-Factory's list of data sets, where the list is there."""
+    root = draft.fragments[0]
+    if root.framework != "llamafactory" or "dataset" not in root.keys:
+        return
+    folder = root.written("dataset_dir")
+    info = find_file(origin, f"{folder if isinstance(folder, str) else 'data'}/{INFO}")
+    if info is None:
+        return
+    try:
+        listed = json.loads(info.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return
+    if isinstance(listed, dict):
+        place = f"{folder if isinstance(folder, str) else 'data'}/{INFO}"
+        draft.derive("data.registered", tuple(str(name) for name in listed), place)
 
 
 def _tokenizer(draft: Draft, origin: Path) -> Path | None:

@@ -15,6 +15,7 @@ from trainlint.resolve.join import Joiner, Opener
 from trainlint.resolve.machines import mark_machines
 from trainlint.resolve.model import add_model
 from trainlint.resolve.stated import Stated
+from trainlint.resolve.template import add_template
 from trainlint.resolve.versions import versions_at
 from trainlint.run import TrainingRun, Value, build
 
@@ -59,6 +60,7 @@ def _resolved(
     add_hardware(draft, root.document.comments, settings, asked)
     add_model(draft, path)
     add_data(draft, settings, path)
+    add_template(draft, path)
     if root.launches:
         formats[root.format].complete(draft)
     _derive(draft)

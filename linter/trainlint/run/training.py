@@ -63,6 +63,7 @@ class Model(Group):
         "image-classification",
         "speech-seq2seq",
     )
+    chat_template: Text = declare.text("text of the chat template, where it is at hand")
     shape: Shape = Shape()
 
 
@@ -277,6 +278,7 @@ class Data(Group):
     tokens: Mapping[str, Value[int]] = NOTHING
     files: Texts = declare.texts("data files that were found")
     names: Texts = declare.texts("data sets named")
+    registered: Texts = declare.texts("names in the list of data sets that the config's names are looked up in")
     estimated: Flag = declare.flag("lengths were estimated from characters")
     chat: Flag = declare.flag("the data are conversations")
     validation: Number = declare.number("share or number of samples held back")
