@@ -96,9 +96,10 @@ def attention(
     q, k, v = tape.lower(q), tape.lower(k), tape.lower(v)
     if mask is not None and mask.dtype == "float32":
         mask = tape.lower(mask)
-    short = SIZES[q.dtype] == 2
-    if walk.setup.attention == "flash" and short:
+    if walk.setup.attention == "flash" and bias is None:
+        q, k, v = (halved(walk, part) for part in (q, k, v))
         return flash(walk, shape, q, k, v, shape.times > 1)
+    short = SIZES[q.dtype] == 2
     if mask is None and short and dim <= 256 and flash_here and shape.value_dim == dim:
         return flash(walk, shape, q, k, v, grouped)
     if grouped or dim > 512:
@@ -114,6 +115,11 @@ def expand_kv(walk: Walk, x: Storage, times: int, one: bool = False) -> Storage:
     if one:
         return View(x, x.elements * times, x.dtype, walk.tape.node("expand_kv", (x,), [], summed))
     return walk.tape.op("repeat_kv", (x,), x.elements * times, x.dtype, [], summed)
+
+
+def halved(walk: Walk, x: Storage) -> Storage:
+    """The package knows no fp32: transformers casts to the compute dtype (modeling_flash_attention_utils.py)."""
+    return walk.tape.cast(x, walk.compute if SIZES[walk.compute] == 2 else "bfloat16") if SIZES[x.dtype] == 4 else x
 
 
 def where(walk: Walk, bias: Storage, batch: int = 1) -> Storage:
