@@ -23,6 +23,8 @@ MANY = 4096
 """Processes taken for the low end where the number of shards is not known."""
 FEW = 256
 
+ADAPTERS = ("lora", "qlora")
+
 Options = tuple[object, ...]
 
 
@@ -199,9 +201,29 @@ def _fill(
     if "device-map" in engines:
         unbounded = True
         unknown.append("how device_map spreads the blocks")
+    _wrapped(words, options, spans, assumptions)
     if "attention" not in words and "attention" not in options:
         assumptions.append("attention kernel: sdpa")
     return unbounded
+
+
+def _wrapped(
+    words: dict[str, object], options: Mapping[str, Options], spans: dict[str, Options], assumptions: list[str]
+) -> None:
+    """Adapters under FSDP1: how units are cut, and whether checkpointing is reentrant, decide what stays alive.
+
+    Where autocast is on besides FSDP's own mixed precision, accelerate wraps: then the Trainer cuts units as PEFT does,
+    and was reentrant by default as long as FSDP1 was its default (transformers 4; modeling_utils.py, trainer.py).
+    """
+    if words.get("sharding.kind") != "fsdp" or words.get("method") not in ADAPTERS:
+        return
+    wrapped = bool(words.get("precision.autocast"))
+    if not {"sharding.wrap", "quantization.bits"} & {*words, *options}:
+        spans["sharding.wrap"] = ("peft", "peft" if wrapped else "", "")
+        assumptions.append("units of FSDP: " + ("as PEFT cuts them" if wrapped else "blocks with their adapters"))
+    if words.get("checkpointing.kind") == "full" and "checkpointing.reentrant" not in {*words, *options}:
+        spans["checkpointing.reentrant"] = (False, wrapped, True)
+        assumptions.append(f"reentrant checkpointing: {'yes' if wrapped else 'no'}")
 
 
 def _rows(run: TrainingRun, words: dict[str, object], spans: dict[str, Options], assumptions: list[str]) -> None:

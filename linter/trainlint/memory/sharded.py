@@ -21,11 +21,15 @@ def fully_sharded(
     """FSDP1 and FSDP2: a first walk finds the groups, a second one gathers and reduces them; returns the parameters.
 
     The wrapper's mixed precision stands in for autocast: parameters are gathered in the compute dtype, gradients
-    reduced in fp32 where that differs from what is held. Adapters take the dtype of what they sit on.
+    reduced in fp32 where that differs from what is held. Adapters take the dtype of what they sit on. accelerate turns
+    autocast on besides, over a policy that gathers in the compute dtype what k-bit preparation has raised
+    (accelerate/accelerator.py, prepare_model; utils/dataclasses.py, set_mixed_precision).
     """
     load, compute = setup.weights, setup.compute_dtype
     mixed, flat = compute != load, setup.sharding == "fsdp"
-    plain = dataclasses.replace(setup, weights=compute, compute=compute, autocast=False, adapter_dtype=compute)
+    policy = setup.autocast_dtype is not None
+    plain = dataclasses.replace(setup, weights=compute, compute=compute, adapter_dtype=compute)
+    plain = dataclasses.replace(plain, quantization_prepared=setup.quantization_prepared and not policy)
     everywhere = flat and setup.adapted and not setup.quantization_bits and setup.wrap != "peft"
     groups = _groups(source, plain, everywhere, every_layer)
     walk = Walk(source.architecture, source.config, plain, every_layer, register)
@@ -35,6 +39,8 @@ def fully_sharded(
     reshard = setup.reshard_after_forward and setup.strategy in ("FULL_SHARD", "HYBRID_SHARD")
     kind = FlatSharding if flat else Sharding
     walk.sharding = kind(walk.tape, groups, setup.data, compute, load, reduce, mixed, reshard)
+    if flat and setup.adapted and not everywhere and setup.reentrant and setup.checkpointing == "full":
+        walk.sharding.keeps_inputs = walk.tokens * _width(walk)
     walk.run()
     see(budget, walk)
     parameters = list(walk.parameters.values())
@@ -46,6 +52,12 @@ def fully_sharded(
             "gathered weights", compute, size // SIZES[compute], size, ("optimizer", "inputs"), "the frozen root"
         )
     return parameters
+
+
+def _width(walk: Walk) -> int:
+    """Elements of a token between blocks."""
+    width = walk.sizes.get("hidden")
+    return width if isinstance(width, int) else 0
 
 
 def _groups(source: Family, setup: Setup, everywhere: bool, every_layer: bool) -> dict[str, list[tuple[int, int]]]:
