@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from trainlint import plugins
-from trainlint.engine import Request, check
+from trainlint.engine import check
 from trainlint.result import Result
+from trainlint.session import Request
 from trainlint.settings import Settings, nearest
 
 RUN = "trainlint: run\nbatch: {micro: 2}\n"

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+COMMANDS = ("estimate", "explain", "rules", "formats", "devices", "models", "init", "show")
 DOCUMENTS = ("README.md", "CONTRIBUTING.md")
 CONSOLE = re.compile(r"```console\n(?P<body>.*?)```", re.DOTALL)
 INLINE = re.compile(r"`(?P<command>trainlint [^`]+)`")
@@ -53,9 +54,15 @@ def test_console_blocks_show_what_is_printed(
 def test_commands_in_the_text_exist(name: str, tmp_path: Path) -> None:
     for found in INLINE.finditer((ROOT / name).read_text("utf-8")):
         words = shlex.split(found["command"])
-        command = words[1] if words[1] in ("estimate", "explain", "rules", "formats", "devices", "models", "init") else ""
+        command = (
+            words[1] if words[1] in ("estimate", "explain", "rules", "formats", "devices", "models", "init") else ""
+        )
         arguments = [word for word in words[2 if command else 1 :] if word.startswith("-") or command == "explain"]
-        asked = [command or "check", *arguments, *([] if command in ("explain", "rules", "formats") else [str(tmp_path)])]
+        asked = [
+            command or "check",
+            *arguments,
+            *([] if command in ("explain", "rules", "formats") else [str(tmp_path)]),
+        ]
         done = subprocess.run(
             [sys.executable, "-m", "trainlint", *asked], capture_output=True, text=True, cwd=tmp_path, check=False
         )

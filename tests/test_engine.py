@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from trainlint.engine import Request, Toolbox, check, open_session
+from trainlint.engine import check
 from trainlint.errors import TrainlintError
 from trainlint.rule import SEVERITIES
+from trainlint.session import Request, Toolbox, open_session
 from trainlint.settings import PROFILES, nearest
 
 from .projects import RUN, Project, project

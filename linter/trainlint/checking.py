@@ -10,10 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from trainlint.engine import Request, Session, check, memory_of, open_session
+from trainlint.engine import check
 from trainlint.errors import TrainlintError
+from trainlint.judging import memory_of
 from trainlint.result import Result
 from trainlint.rule import Finding
+from trainlint.session import Request, Session, open_session
 from trainlint.settings import Settings
 
 ROUNDS = 10

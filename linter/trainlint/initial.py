@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from trainlint.engine import Request, open_session
 from trainlint.errors import TrainlintError
+from trainlint.session import Request, open_session
 from trainlint.settings import FILE, unknown_device
 
 

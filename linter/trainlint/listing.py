@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from trainlint import suppress
-from trainlint.engine import Toolbox
 from trainlint.errors import TrainlintError
+from trainlint.session import Toolbox
 from trainlint.settings import nearest
 
 Row = dict[str, object]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from trainlint.engine import Request, open_session
 from trainlint.resolve import Resolved
 from trainlint.run import TrainingRun
+from trainlint.session import Request, open_session
 from trainlint.settings import Settings, nearest
 
 
