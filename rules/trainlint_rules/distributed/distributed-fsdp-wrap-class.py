@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from trainlint.api import Edit, Fix, Found, RunView, known, layers, rule
+from trainlint.api import Edit, Fix, Found, RunView, layers, rule
 
 
 @rule(severity="error", needs=("sharding.wrap_classes", "model.type"))
@@ -12,7 +12,7 @@ def check(view: RunView) -> Iterator[Found]:
     own = layers.find(kind.value) if kind is not None else None
     if classes is None or kind is None or own is None or not _shards(view):
         return
-    if known(run.sharding.wrap, "block") in ("none", "size"):
+    if run.sharding.wrap is not None and run.sharding.wrap.value in ("none", "size"):
         return
     for name in classes.value:
         meant = next((layer for layer in own if layer.lower() == name.lower()), None)
