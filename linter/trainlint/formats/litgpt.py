@@ -6,6 +6,8 @@ fabric/plugins/precision/bitsandbytes.py, fabric/strategies/{fsdp,model_parallel
 
 from __future__ import annotations
 
+from collections import abc
+
 from trainlint.documents import Document, Mapping, Node, Scalar
 from trainlint.formats import degrees
 from trainlint.formats import lightning_precision as words
@@ -109,6 +111,8 @@ def complete(draft: Draft) -> None:
     fragment = draft.fragments[0]
     command = fragment.facts.get("command")
     draft.default("framework", NAME, NAME)
+    if truth(fragment.written("train.tie_embeddings")) is not True:
+        _untie(draft)
     draft.default("objective", "pretrain" if command == "pretrain" else "sft", NAME)
     if command == "lora":
         draft.derive("method", "qlora" if draft.get("quantization.bits") else "lora", "`lora_…` keys")
@@ -148,6 +152,17 @@ def complete(draft: Draft) -> None:
     draft.either("loss", *(losses if adapted is None else losses[:1] if adapted else losses[1:]), origin="derived")
     draft.default("clip", 1.0 if pretrain else 0.0, NAME)
     draft.default("activation_offload", False, NAME)
+
+
+def _untie(draft: Draft) -> None:
+    """LitGPT holds the output head as a tensor of its own, also where the checkpoint has only the embedding."""
+    note = "LitGPT unties what the checkpoint ties"
+    config = draft.get("model.config")
+    if draft.get("model.shape.tied") is not True or not isinstance(config, abc.Mapping):
+        return
+    draft.values["model.shape.tied"] = Value(False, "derived", note=note)
+    untied = {**config, "tie_word_embeddings": False}
+    draft.values["model.config"] = Value(untied, "derived", note=note)
 
 
 def _engine(draft: Draft, processes: int | None, pretrain: bool, adapted: bool | None) -> None:
