@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from trainlint.api import Found, RunView, rule, written
 
-USUAL, PREFERENCE = 2e-5, 5e-7
-"""Below these LoRA shows little effect: supervised training, and preference or reward methods."""
+USUAL, SURE, PREFERENCE = 2e-5, 1e-5, 5e-7
+"""Below these LoRA shows little effect: supervised training (some recipes do with 1e-5), preference and reward methods."""
 SUPERVISED = ("sft", "pretrain")
 OTHER_SCALES = ("prodigy", "dadapt", "lion", "sgd", "adafactor", "muon", "schedule_free", "lomo", "came")
 """Optimizers whose rate means something else than Adam's."""
@@ -32,7 +32,7 @@ def check(view: RunView) -> Iterator[Found]:
     limit = USUAL if supervised or objective is None else PREFERENCE
     if not 0 < rate.value < limit:
         return
-    certain = supervised or (run.framework is not None and run.framework.value == "diffusers")
+    certain = rate.value < SURE and (supervised or (run.framework is not None and run.framework.value == "diffusers"))
     yield Found(
         at=rate,
         message=f"`{rate.key}: {rate.raw or written(rate.value)}` is a rate for full fine-tuning: "

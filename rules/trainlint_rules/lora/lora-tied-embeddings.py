@@ -9,7 +9,10 @@ KEEPS = ("ensure_weight_tying", "trainable_token_indices", "trainable_tokens")
 """Options with which PEFT keeps both ends alike."""
 
 
-@rule(severity="warning", needs=("model.shape.tied",))
+PEFT = ("hf-trainer", "trl", "axolotl", "llamafactory", "ms-swift", "python-script", "shell-launcher")
+
+
+@rule(severity="warning", needs=("model.shape.tied",), formats=PEFT)
 def check(view: RunView) -> Iterator[Found]:
     run = view.run
     tied = run.model.shape.tied

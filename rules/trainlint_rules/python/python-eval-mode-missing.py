@@ -24,11 +24,13 @@ def check(view: RunView) -> Iterator[Found]:
     if not re.search(r"def _?\w*(eval|val)", document.text):
         return
     for function in _functions(document.module):
+        if not NAMES.fullmatch(function.name):
+            continue
         last = function.end_lineno or function.lineno
         first = min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
         text = "\n".join(document.line(number) for number in range(first, last + 1))
         forward = _forward(function)
-        if forward is None or not NAMES.fullmatch(function.name):
+        if forward is None:
             continue
         evaluates = re.search(r"\.eval\(\)|\.train\(False\)|\.train\(mode=False\)", document.text)
         if not OFF.search(text) and not _called_without(document, function.name, first, last):
