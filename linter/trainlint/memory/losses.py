@@ -20,7 +20,6 @@ def head(walk: Walk, x: Storage, name: str, width: int, out: int, bias: int = 0)
     memory = walk.tape.memory
     walk.enter_loss()
     if x.node is not None and walk.role == "training":
-
         inner = x.node.before
 
         def reached() -> None:

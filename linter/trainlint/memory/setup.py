@@ -161,8 +161,11 @@ RENAMED = {
 """Where a path of the run vocabulary goes; `sharding.X` and top-level words keep their names."""
 
 
+KNOWN = frozenset(field.name for field in fields(Setup))
+"""All knobs."""
+
+
 def _knobs(words: Mapping[str, object]) -> dict[str, object]:
-    known = {field.name for field in fields(Setup)}
     out: dict[str, object] = {}
     for path, value in _paths(words):
         name = RENAMED.get(path, path.removeprefix("sharding."))
@@ -178,7 +181,7 @@ def _knobs(words: Mapping[str, object]) -> dict[str, object]:
             value = bool(value) and value != "none"
         elif name in ("weights", "compute", "gradients", "master", "moments", "adapter_dtype", "reduce_dtype"):
             value = DTYPE_WORDS.get(str(value), str(value).removeprefix("torch."))
-        if name in known:
+        if name in KNOWN:
             out[name] = value
     return out
 

@@ -1,7 +1,8 @@
 """Walking a model's operations forward and back: the bytes that live at every moment of one training step.
 
-Layers repeat, so of each run of equal layers two are walked: the first, and the second, which stands for all others.
-What happens in one layer differs from what happens in the next only by a constant, forward and backward.
+Layers repeat, alone or in a pattern, so of each such stretch two rounds are walked: the first, and the second, which
+stands for all others. What happens in one round differs from what happens in the next only by a constant, forward and
+backward.
 """
 
 from __future__ import annotations
@@ -360,17 +361,20 @@ class Walk:
         kept: list[tuple[Storage, int]] = []
         linked = self.walks_last or spec.keeps_outputs
         linked = linked or any(getattr(value, "node", None) is not None for value in shared.values())
-        for start, end in runs(keys):
+        for start, end, period in stretches(keys):
             ends = 3 if linked else 2  # what all layers add to (a shared bias) is made by the last one's backward
-            times = end - start - ends if end - start > ends and not self.every_layer else 0
-            walked = [*range(start, start + 2), *([end - 1] if linked else [])] if times else list(range(start, end))
+            times = (end - start) // period - ends
+            if times < 1 or self.every_layer or (self.sharding is not None and not linked):
+                times = 0
+            second = start + period if times else end
+            last = end - period if times and linked else end
             middle: Node | None = None
-            for layer in walked:
-                repeated = bool(times) and layer == start + 1
+            for layer in [*range(start, second + period), *range(last, end)] if times else range(start, end):
+                repeated = second <= layer < second + period
                 tape.layer = index * 1000 + layer
                 self.prefix = f"s{index}.{layer}"
                 self.copies = times + 1 if repeated else 1
-                if repeated:
+                if layer == second:
                     outer, mark = memory.open_window(), memory.mark()
                 x, entry = self._enter(x)
                 group = self.prefix
@@ -378,18 +382,20 @@ class Walk:
                     self.sharding.before_forward(group)
                 body, sizes = bodies[keys[layer][0]]
                 x = self._block(body, sizes, x, views[layer], keys[layer][2])
-                if times and linked and layer == end - 1:
+                if layer == last:
                     self._repeat_backward(middle, entry, times)
                 if self.sharding is not None:
                     self._shard(self.sharding, group, entry, x.node)
                 if spec.keeps_outputs:
                     kept.append((x, times if repeated else 0))
-                if repeated:  # each of the layers that are not walked adds what this one has added
+                if repeated:
                     tape.repeated[tape.layer] = times
-                    memory.close_window(outer, mark, times)
+                if layer == second:
                     middle = entry
+                if layer == second + period - 1:  # the layers that are not walked add what these have added
+                    memory.close_window(outer, mark, times)
                     if not linked:
-                        self._repeat_backward(entry, x.node, times)
+                        self._repeat_backward(middle, x.node, times)
         tape.layer = -1
         self.copies = 1
         self.prefix = f"s{index}"
@@ -560,12 +566,26 @@ def group_of(full: str) -> str:
     return ".".join(parts[:2]) if len(parts) > 1 and parts[1].isdigit() else "root"
 
 
-def runs(keys: list[tuple[int, int, bool]]) -> list[tuple[int, int]]:
-    """Stretches of equal layers, as (first, one past the last)."""
-    out: list[tuple[int, int]] = []
+LONGEST_PERIOD = 8
+"""Layers after which a pattern of layer kinds may repeat (five sliding, one full)."""
+
+
+def stretches(keys: list[tuple[int, int, bool]]) -> list[tuple[int, int, int]]:
+    """Layers cut where a repeating pattern begins and ends, as (first, one past the last, period).
+
+    A pattern counts from three repetitions on; everything else is a stretch of one layer.
+    """
+    out: list[tuple[int, int, int]] = []
     start = 0
-    for index in range(1, len(keys) + 1):
-        if index == len(keys) or keys[index] != keys[start]:
-            out.append((start, index))
-            start = index
+    while start < len(keys):
+        best = (start + 1, 1)
+        for period in range(1, LONGEST_PERIOD + 1):
+            end = start + period
+            while end < len(keys) and keys[end] == keys[end - period]:
+                end += 1
+            end -= (end - start) % period
+            if end - start >= 3 * period and end > best[0]:
+                best = (end, period)
+        out.append((start, *best))
+        start = best[0]
     return out
