@@ -16,7 +16,7 @@ from pathlib import Path
 from trainlint.documents import Document, Entry, Mapping, Node, Place, Scalar, Sequence, read
 from trainlint.formats.fragment import Reference
 
-_PACKAGE = re.compile(r"^#\s*@package\s+(\S+)", re.MULTILINE)
+_PACKAGE = r"(?m)^#\s*@package\s+(\S+)"
 _DEPTH, _FILES, _ABOVE = 6, 40, 8
 """How deep lists go, how many files one config takes, how many folders above are looked at."""
 SELF = "_self_"
@@ -109,7 +109,7 @@ def _load(
         made.missing.append(name)
         return None
     made.references.append(Reference("config", str(path), place, "defaults"))
-    header = _PACKAGE.search(document.text[:500])
+    header = re.search(_PACKAGE, document.text[:500])
     package = package if package is not None else header[1] if header else group.replace("../", "").replace("/", ".")
     content = _compose(document.roots[0], [path.parent, *folders] if path else folders, made, depth - 1)
     for key in reversed([key for key in _inner(package, group).split(".") if key]):

@@ -13,8 +13,8 @@ from collections.abc import Sequence as Names
 from trainlint.documents import Entry, Mapping, Node, Scalar, Sequence
 
 MISSING = "???"
-_NAME = re.compile(r"\$\{\s*(\.*[A-Za-z_][\w.-]*)\s*\}")
-_RESOLVER = re.compile(r"\$\{\s*oc\.(env|select)\s*:\s*([\w.-]+)\s*(?:,\s*([^{}]*?)\s*)?\}")
+_NAME = r"\$\{\s*(\.*[A-Za-z_][\w.-]*)\s*\}"
+_RESOLVER = r"\$\{\s*oc\.(env|select)\s*:\s*([\w.-]+)\s*(?:,\s*([^{}]*?)\s*)?\}"
 _WORDS: dict[str, object] = {"true": True, "false": False, "null": None, "": None}
 _DEPTH = 8
 _UNKNOWN = object()
@@ -61,13 +61,13 @@ class _Resolver:
     def scalar(self, node: Scalar, text: str, inside: Path, depth: int) -> Node:
         """A reference: alone it takes the type of what it names, within a text its words."""
         stripped = text.strip()
-        found = _NAME.fullmatch(stripped) or _RESOLVER.fullmatch(stripped)
+        found = re.fullmatch(_NAME, stripped) or re.fullmatch(_RESOLVER, stripped)
         if found is not None:
             named = self.reference(found, inside, depth)
             if isinstance(named, Mapping | Sequence):
                 return named
             return node if named is _UNKNOWN else Scalar(named, node.raw, node.place, node.plain)
-        for found in [*_NAME.finditer(text), *_RESOLVER.finditer(text)]:
+        for found in [*re.finditer(_NAME, text), *re.finditer(_RESOLVER, text)]:
             named = self.reference(found, inside, depth)
             if named is not _UNKNOWN and not isinstance(named, Mapping | Sequence):
                 text = text.replace(found[0], str(named))
@@ -75,7 +75,7 @@ class _Resolver:
 
     def reference(self, found: re.Match[str], inside: Path, depth: int) -> object:
         """What one reference stands for: a plain value, a mapping or list, or _UNKNOWN."""
-        if found.re is _NAME:
+        if found.re.pattern == _NAME:
             return self.named(found[1], inside, depth)
         if found[1] == "select":
             named = self.named(found[2], inside, depth)

@@ -27,7 +27,7 @@ TRAINER = frozenset(
     )
 )  # fmt: skip
 CLI = frozenset(("seed_everything", "trainer", "model", "data", "optimizer", "lr_scheduler", "ckpt_path", "fit"))
-_DEEPSPEED = re.compile(r"deepspeed(?:_stage_([123]))?(_offload)?(_nvme)?")
+_DEEPSPEED = r"deepspeed(?:_stage_([123]))?(_offload)?(_nvme)?"
 
 
 def recognise(document: Document, root: Node | None) -> int:
@@ -91,7 +91,7 @@ def _strategy(fragment: Fragment) -> None:
     node, values = entry.value, fragment.values
     if isinstance(node, Scalar) and isinstance(node.value, str):
         word = node.value
-        found = _DEEPSPEED.fullmatch(word)
+        found = re.fullmatch(_DEEPSPEED, word)
         if found is not None:
             values["sharding.kind"] = say(NAME, "trainer.strategy", node, f"zero{found[1] or 2}")
             place = "nvme" if found[3] else "cpu" if found[2] else None

@@ -25,7 +25,7 @@ OWN = frozenset(
 )  # fmt: skip
 PRECISIONS = {"amp_bf16": "bfloat16", "amp_fp16": "float16", "amp_fp8": "bfloat16", "fp32": "float32"}
 OPTIMIZERS = {"decoupled_adamw": "adamw_torch", "decoupled_lionw": "lion_32bit", "adalr_lion": "lion_32bit"}
-_DURATION = re.compile(r"(\d+)(ep|ba)")
+_DURATION = r"(\d+)(ep|ba)"
 
 
 def recognise(document: Document, root: Node | None) -> int:
@@ -58,7 +58,9 @@ def read(document: Document, root: Node | None) -> Fragment:
     if micro is not None and isinstance(micro.value, Scalar) and micro.value.value == "auto":
         values["batch.auto"] = say(NAME, "device_train_microbatch_size", micro.value, True)
     duration = fragment.entry("max_duration")
-    found = _DURATION.fullmatch(str(duration.value.value)) if duration and isinstance(duration.value, Scalar) else None
+    found = (
+        re.fullmatch(_DURATION, str(duration.value.value)) if duration and isinstance(duration.value, Scalar) else None
+    )
     if found is not None and duration is not None and isinstance(duration.value, Scalar):
         path, count = (
             ("schedule.epochs", float(found[1])) if found[2] == "ep" else ("schedule.max_steps", int(found[1]))

@@ -43,7 +43,7 @@ MEGATRON = frozenset(
     )
 )  # fmt: skip
 WORDS = {"all": "all-linear", "ALL": "all-linear"}
-_ZERO = re.compile(r"zero([0123])(_offload)?")
+_ZERO = r"zero([0123])(_offload)?"
 
 
 def recognise(document: Document, root: Node | None) -> int:
@@ -148,7 +148,7 @@ def _deepspeed(fragment: Fragment) -> None:
         return
     if not isinstance(entry.value, Scalar) or not isinstance(entry.value.value, str):
         return
-    found = _ZERO.fullmatch(entry.value.value)
+    found = re.fullmatch(_ZERO, entry.value.value)
     if found is None:
         fragment.references.append(Reference("deepspeed", entry.value.value, entry.value.place, "deepspeed"))
         return

@@ -11,7 +11,6 @@ from trainlint.formats import degrees, megatron
 from trainlint.formats import lightning_precision as words
 from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment, say
-from trainlint.formats.hydra import composed
 from trainlint.formats.interpolation import resolved
 from trainlint.formats.reading import fragment_of, real, truth
 
@@ -53,7 +52,11 @@ def recognise(document: Document, root: Node | None) -> int:
 def read(document: Document, root: Node | None) -> Fragment:
     """What the config says. The launcher's own config trains nothing by itself: its stages stand in other files."""
     assert isinstance(root, Mapping)
-    made = composed(document, root) if isinstance(root.get("defaults"), Sequence) else None
+    made = None
+    if isinstance(root.get("defaults"), Sequence):
+        from trainlint.formats.hydra import composed
+
+        made = composed(document, root)
     tree = made.root if made is not None else root
     tree = resolved(tree, PACKAGES) if "${" in document.text or "???" in document.text or made is not None else tree
     fragment = fragment_of(NAME, document, tree, framework=NAME)

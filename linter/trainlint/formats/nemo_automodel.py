@@ -27,7 +27,7 @@ LOSSES = {
     "LinearCrossEntropy": "cut-ce",
 }
 """Losses by the name of their class; those over tensor-parallel logits stay open."""
-_ENDING = re.compile(r"\*\.?[a-z]\w*")
+_ENDING = r"\*\.?[a-z]\w*"
 STRATEGIES = {"fsdp2": "fsdp2", "ddp": "none", "FSDP2Manager": "fsdp2", "DDPManager": "none"}
 
 
@@ -86,7 +86,7 @@ def _targets(fragment: Fragment) -> None:
     if names and entry is not None:
         if "*" in names:
             names = ("all-linear",)
-        elif all(_ENDING.fullmatch(name) for name in names):
+        elif all(re.fullmatch(_ENDING, name) for name in names):
             names = tuple(name.lstrip("*.") for name in names)
         elif any("*" in name for name in names):
             return

@@ -13,7 +13,6 @@ from trainlint.documents import Document, Mapping, Node, Scalar, Sequence
 from trainlint.formats import degrees, megatron, peft
 from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment, Reference, say
-from trainlint.formats.hydra import composed
 from trainlint.formats.interpolation import resolved
 from trainlint.formats.reading import fragment_of, truth, whole
 from trainlint.formats.release import by_release
@@ -61,6 +60,8 @@ def _listed(root: Mapping) -> frozenset[str]:
 
 def read(document: Document, root: Node | None) -> Fragment:
     """The composed config. A part on its own (an actor, an optimizer, an engine) says nothing of a run by itself."""
+    from trainlint.formats.hydra import composed
+
     assert isinstance(root, Mapping)
     target = root.get("_target_")
     if "actor_rollout_ref" not in root and isinstance(target, Scalar):
