@@ -14,7 +14,7 @@ ALWAYS = (*TRAINING, "evaluation")
 
 REPORTED = {
     "inputs": "forward", "forward": "forward", "loss": "loss", "loss_backward": "loss", "backward": "backward",
-    "optimizer": "optimizer", "evaluation": "evaluation", "reference": "reference",
+    "optimizer": "optimizer", "evaluation": "evaluation", "reference": "reference", "load": "load",
 }  # fmt: skip
 """What a phase of the walk is called in a report."""
 

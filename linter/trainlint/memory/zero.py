@@ -73,6 +73,8 @@ def _weights(budget: Budget, parameters: list[Parameter], setup: Setup, stage: i
     if stage < 3:
         budget.add("weights", setup.compute_dtype, elements, whole, ALWAYS, f"{elements} x {size} B on every device")
         return
+    if setup.quantization_bits and setup.adapted:
+        _whole(budget, elements, whole)
     held = 0 if setup.offload_parameters else rounded(-(-whole // world))
     budget.add("weight shards", setup.compute_dtype, elements // world, held, ALWAYS, f"{elements} / {world} devices")
     small = sum(p.elements * p.copies for p in parameters if p.kind in ("norm", "bias"))
@@ -86,6 +88,14 @@ def _weights(budget: Budget, parameters: list[Parameter], setup: Setup, stage: i
     formula = "one block, and what is fetched ahead"
     budget.add("gathered weights", setup.compute_dtype, block // size, block + ahead, ("forward", "backward"), formula)
     budget.add("gathered output head", setup.compute_dtype, head // size, head + ahead, ("loss", "loss_backward"))
+
+
+def _whole(budget: Budget, elements: int, whole: int) -> None:
+    """A quantized model is not built under `zero.Init` (transformers, modeling_utils.py): DeepSpeed moves all of it to
+    each device before it partitions, offloaded or not (runtime/engine.py, _configure_distributed_model).
+    """
+    budget.see("load", 0)
+    budget.add("model before it is partitioned", "uint8", elements, whole, ("load",), "whole on every device")
 
 
 def _gradients(budget: Budget, walk: Walk, elements: int, stage: int, world: int, size: int) -> None:
