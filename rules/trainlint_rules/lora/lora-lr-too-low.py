@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from trainlint.api import Found, RunView, rule, written
 
 USUAL, SURE, PREFERENCE = 2e-5, 1e-5, 5e-7
-"""Below these LoRA shows little effect: supervised training (some recipes do with 1e-5), preference and reward methods."""
+"""Below these LoRA shows little effect: supervised training (a few recipes do with 1e-5), preference and reward."""
 SUPERVISED = ("sft", "pretrain")
 OTHER_SCALES = ("prodigy", "dadapt", "lion", "sgd", "adafactor", "muon", "schedule_free", "lomo", "came")
 """Optimizers whose rate means something else than Adam's."""
