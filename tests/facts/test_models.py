@@ -106,7 +106,8 @@ def test_entries_agree_with_themselves():
             text = config.get("text_config", config)
             names = ("embedding_size", "word_embed_proj_dim", "hidden_size", "n_embd", "d_model", "dim")
             width = next(text[name] for name in names if name in text)
-            assert 0 < entry["embedding"] == text["vocab_size"] * width < entry["parameters"], entry["ids"]
+            rows = text.get("vocab_size") or text["padded_vocab_size"]
+            assert 0 < entry["embedding"] == rows * width < entry["parameters"], entry["ids"]
 
 
 def test_ids_are_sorted_and_aliases_point_to_known_models():
