@@ -89,6 +89,22 @@ def test_the_layers_that_are_adapted(parts: str, targets: tuple[str, ...]) -> No
     assert fragment(text).values["adapter.targets"].value == targets
 
 
+def test_the_command_says_what_trains() -> None:
+    starts = fragment("litgpt finetune_full --config train.yaml --train.micro_batch_size 2\n", "run.sh")
+    made = draft(FULL, starts)
+    assert made.get("method") == "full"
+    assert made.get("sharding.kind") == "fsdp"
+    assert not starts.launches
+    assert starts.values["batch.micro"].value == 2
+
+
+def test_a_command_alone() -> None:
+    made = draft("litgpt finetune_lora org/model --lora_r 4 --precision bf16-true --devices 1\n", file="run.sh")
+    said = [made.get(path) for path in ("framework", "method", "model.id", "adapter.rank", "adapter.targets")]
+    assert said == ["litgpt", "lora", "org/model", 4, ("qv",)]
+    assert made.get("precision.weights") == "bfloat16"
+
+
 def test_what_only_looks_like_it() -> None:
     assert not fragments("train: {batch_size: 4, epochs: 2}\nmodel_name: resnet\n")
     assert not fragments("checkpoint_dir: out\ntrain: data.json\n")

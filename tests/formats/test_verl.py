@@ -150,4 +150,5 @@ def test_overrides_on_a_command_line(tail: str) -> None:
 
 
 def test_what_only_looks_like_it() -> None:
-    assert not fragments("trainer: {n_gpus_per_node: 8}\ndata: {train_files: x}\n")
+    assert not fragments("trainer: {epochs: 8}\ndata: {train_files: x}\n")
+    assert not fragments("trainer: {nnodes: 1}\ndata: {path: x}\n")

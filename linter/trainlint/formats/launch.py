@@ -16,7 +16,7 @@ from trainlint.formats.command_line import Command, Word
 
 Launcher = Literal[
     "accelerate", "torchrun", "deepspeed", "python", "llamafactory", "axolotl", "torchtune", "mlx-lm", "trl", "swift",
-    "oumi", "composer",
+    "oumi", "composer", "litgpt",
 ]  # fmt: skip
 
 WRAPPERS = frozenset(
@@ -196,7 +196,7 @@ def _name(word: Word) -> str:
 
 def _kind(word: Word) -> str | None:
     name = _name(word)
-    if name in ("accelerate", "torchrun", "deepspeed", "axolotl", "trl", "swift", "oumi", "composer"):
+    if name in ("accelerate", "torchrun", "deepspeed", "axolotl", "trl", "swift", "oumi", "composer", "litgpt"):
         return name
     if name in ("llamafactory-cli", "lmf"):
         return "llamafactory"
@@ -230,6 +230,9 @@ def _started(kind: str, command: Command, words: list[Word], wrapper: str) -> La
             return _trainer("trl", command, head, rest, wrapper) if known else None
         case "swift":
             return _trainer("swift", command, head, rest, wrapper) if verb in ("sft", "pt", "rlhf") else None
+        case "litgpt":
+            trains = (verb or "").startswith(("finetune", "pretrain"))
+            return _trainer("litgpt", command, head, rest, wrapper) if trains else None
         case "oumi":
             verbs = [word.text for word in rest]
             if "train" not in verbs or verb not in ("train", "distributed"):

@@ -1,4 +1,4 @@
-"""Trainers that are known on a command line by their program: ms-swift, OpenRLHF, and verl with Hydra's overrides."""
+"""Trainers that a command line names by their program: LitGPT, ms-swift, OpenRLHF, and verl with Hydra's overrides."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from trainlint.documents import Entry, Mapping, Node, Place, Scalar
-from trainlint.formats import command_arguments, ms_swift, openrlhf, verl
+from trainlint.formats import command_arguments, litgpt, ms_swift, openrlhf, verl
 from trainlint.formats.command_line import Word
 from trainlint.formats.format import Format
 from trainlint.formats.fragment import Fragment
@@ -14,7 +14,9 @@ from trainlint.formats.launch import Launch, behind
 from trainlint.formats.reading import marked
 from trainlint.run import Value, path_info
 
-FORMATS: dict[str, Format] = {format.name: format for format in (ms_swift.FORMAT, openrlhf.FORMAT, verl.FORMAT)}
+FORMATS: dict[str, Format] = {
+    format.name: format for format in (litgpt.FORMAT, ms_swift.FORMAT, openrlhf.FORMAT, verl.FORMAT)
+}
 """By the trainer's name, which is the format's."""
 _OVERRIDE = re.compile(r"\+{0,2}([A-Za-z_][\w./@-]*)=")
 _VERL = re.compile(r"(?:^|[./])(?:main_ppo|sft_trainer|fsdp_sft_trainer|main_dapo|main_spin|main_sppo)(?:\.py)?$")
@@ -24,6 +26,8 @@ def whose(start: Launch) -> str:
     """The trainer whose program a launch starts, or an empty word."""
     program = (start.program.text or "") if start.program is not None else ""
     names = frozenset(start.arguments)
+    if start.launcher == "litgpt":
+        return litgpt.NAME if names - {"config"} or len(start.positional) > 1 else ""
     if start.launcher == "swift":
         return ms_swift.NAME if names - {"config"} else ""
     if "openrlhf" in program and openrlhf.objective_of(program) is not None:
@@ -91,7 +95,10 @@ def _tree(nested: dict[str, object], place: Place) -> Mapping:
 
 
 def finish(fragment: Fragment, who: str, start: Launch) -> None:
-    """What the program's name says beside its arguments: OpenRLHF's objective."""
+    """What the command says beside its arguments: OpenRLHF's objective, LitGPT's model."""
+    if who == litgpt.NAME and len(start.positional) > 1 and start.positional[1].text:
+        model = start.positional[1]
+        fragment.values["model.id"] = Value(model.text, "written", "checkpoint_dir", model.place, model.raw)
     if who == openrlhf.NAME and start.program is not None:
         objective = openrlhf.objective_of(start.program.text or "")
         note = "the program's name"

@@ -56,7 +56,7 @@ def trainer(start: Launch) -> str:
         return start.launcher if names - {"config"} else ""
     if other := launch_trainers.whose(start):
         return other
-    if start.launcher in ("axolotl", "torchtune", "mlx-lm", "swift", "oumi") or "no_trainer" in program:
+    if start.launcher in ("axolotl", "torchtune", "mlx-lm", "swift", "oumi", "litgpt") or "no_trainer" in program:
         return ""
     if "finetuning_type" in names or ("stage" in names and names & FACTORY):
         return "llamafactory"

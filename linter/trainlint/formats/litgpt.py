@@ -42,6 +42,15 @@ PARTS = {
     "head": ("lm_head", False),
 }
 """`lora_<part>` → the layer, and whether it is adapted by default."""
+COMMANDS = {
+    "finetune": "lora",
+    "finetune_lora": "lora",
+    "finetune_full": "full",
+    "finetune_adapter": "adapter",
+    "finetune_adapter_v2": "adapter",
+    "pretrain": "pretrain",
+}
+"""`litgpt …` → what trains."""
 ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
 
 
@@ -84,6 +93,8 @@ def read(document: Document, root: Node | None) -> Fragment:
 
 def _targets(fragment: Fragment) -> None:
     written = {part: truth(fragment.written(f"lora_{part}")) for part in PARTS}
+    if set(written.values()) == {None}:
+        return
     chosen = [
         name for part, (name, default) in PARTS.items() if (written[part] if written[part] is not None else default)
     ]
@@ -109,18 +120,20 @@ def _targets(fragment: Fragment) -> None:
 def complete(draft: Draft) -> None:
     """Lightning Fabric's regimes by command and number of devices."""
     fragment = draft.fragments[0]
-    command = fragment.facts.get("command")
+    command = _told(draft) or fragment.facts.get("command")
     draft.default("framework", NAME, NAME)
     if truth(fragment.written("train.tie_embeddings")) is not True:
         _untie(draft)
     draft.default("objective", "pretrain" if command == "pretrain" else "sft", NAME)
     if command == "lora":
-        draft.derive("method", "qlora" if draft.get("quantization.bits") else "lora", "`lora_…` keys")
+        draft.derive("method", "qlora" if draft.get("quantization.bits") else "lora", "LoRA's command or keys")
+    elif command == "full":
+        draft.derive("method", "full", "`litgpt finetune_full`")
     elif command == "pretrain":
         draft.derive("method", "full", "`litgpt pretrain`")
     elif draft.has("quantization.bits"):
         draft.derive("method", "qlora", "only adapters train on a quantized base")
-    else:  # `litgpt finetune` is finetune_lora
+    elif command != "adapter":  # `litgpt finetune` is finetune_lora
         commands = (("lora", "`litgpt finetune_lora`"), ("full", "`litgpt finetune_full`"))
         draft.either("method", *commands, origin="derived")
     pretrain = command == "pretrain"
@@ -152,6 +165,17 @@ def complete(draft: Draft) -> None:
     draft.either("loss", *(losses if adapted is None else losses[:1] if adapted else losses[1:]), origin="derived")
     draft.default("clip", 1.0 if pretrain else 0.0, NAME)
     draft.default("activation_offload", False, NAME)
+
+
+def _told(draft: Draft) -> str | None:
+    """The command that a shell script starts LitGPT with, or None."""
+    for fragment in draft.fragments:
+        starts = fragment.facts.get("starts")
+        for start in starts if isinstance(starts, tuple) else ():
+            words = getattr(start, "positional", ())
+            if getattr(start, "launcher", "") == NAME and words:
+                return COMMANDS.get(words[0].text)
+    return None
 
 
 def _untie(draft: Draft) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NAME = "shell-launcher"
 _HINT = re.compile(
     r"accelerate|torchrun|torch\.distributed|deepspeed|python|llamafactory|axolotl|\btune run|mlx_lm|\btrl |\bswift |"
-    r"#SBATCH|\buv run|\bmegatron (?:sft|pt|rlhf)"
+    r"#SBATCH|\buv run|\bmegatron (?:sft|pt|rlhf)|\blitgpt "
 )
 _SHELLS = frozenset(("bash", "sh", "zsh", "source", "."))
 _ENDINGS = (".sh", ".bash", ".slurm")

@@ -47,6 +47,10 @@ def recognise(document: Document, root: Node | None) -> int:
         return 90
     if SHIPPED & _listed(root) and names & {"data", "trainer", "algorithm", "critic", "hydra"}:
         return 85
+    data, trainer = root.get("data"), root.get("trainer")
+    files = isinstance(data, Mapping) and "train_files" in data
+    if files and isinstance(trainer, Mapping) and {"n_gpus_per_node", "nnodes", "total_epochs"} & trainer.names():
+        return 80
     model = root.get("model")
     sft = isinstance(model, Mapping) and "partial_pretrain" in model
     return 90 if sft and {"data", "optim", "trainer"} & names else 0
