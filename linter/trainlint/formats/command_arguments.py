@@ -32,7 +32,7 @@ def mapping(options: Iterable[Option], flags: frozenset[str], place: Place) -> t
         if node is None:
             unknown.add(name)
         else:
-            entries.append(Entry(Scalar(name, option.key.lstrip("-"), _inner(option)), node))
+            entries.append(Entry(Scalar(name, option.key, _inner(option)), node))
     return Mapping(tuple(entries), place), frozenset(unknown)
 
 

@@ -30,6 +30,11 @@ class Departed:
     pin: Value[str] | None
     release: str
 
+    @property
+    def left(self) -> str:
+        """The first minor release without the key: `0.20`."""
+        return ".".join((self.key.removed_in or "").split(".")[:2])
+
 
 def installed(versions: Mapping[str, Value[str]], package: str) -> tuple[VersionRange | None, Value[str] | None]:
     """The releases of a package that a run may use, and what says so: its pin, or that of a framework that needs it."""

@@ -1,4 +1,4 @@
-"""The chat template of a run, where its text is at hand: in the config, in a file it names, or in the model's folder."""
+"""The chat template of a run, where its text is at hand: in the config, a file it names, or the model's folder."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def check(view: RunView) -> Iterator[Found]:
         edits = (Edit(gone.entry.key.place, NEW), Edit(gone.entry.value.place, OLD if on else "random"))
         yield Found(
             at=gone.entry.key,
-            message=f"`{said(gone.entry)}` is gone since transformers {gone.key.removed_in}, this is {gone.release}",
+            message=f"`{said(gone.entry)}` is gone since transformers {gone.left}, this is {gone.release}",
             help=f"write `{NEW}: {OLD}`" if on else "remove it: samples are shuffled by default",
             notes=[(gone.pin, "the release")],
             fix=Fix(edits, "safe", f"write `{NEW}`") if plain else None,

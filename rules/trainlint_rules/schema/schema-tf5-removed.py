@@ -1,0 +1,54 @@
+"""Keys of `TrainingArguments` that transformers took away."""
+
+from collections.abc import Iterator
+
+from trainlint.api import Departed, Fix, Found, RunView, departed, history, remove_line, rename_key, rule, said
+
+FORMATS = ("hf-trainer", "trl", "llamafactory", "python-script", "shell-launcher")
+ELSEWHERE = ("warmup_ratio", "group_by_length", "evaluation_strategy", "eval_strategy")
+"""Keys that rules of their own speak of."""
+IDLE = {
+    "overwrite_output_dir": "remove it, and the old folder by hand",
+    "save_safetensors": "remove it: checkpoints are safetensors",
+    "use_mps_device": "remove it: the device is found",
+    "logging_dir": "remove it: the environment's `TENSORBOARD_LOGGING_DIR` says where",
+    "include_tokens_per_second": "remove it, or write `include_num_input_tokens_seen`",
+    "adafactor": "write `optim: adafactor`",
+}
+SAME = ("no_cuda", "per_gpu_train_batch_size", "per_gpu_eval_batch_size", "push_to_hub_token", "fp16_backend")
+"""Keys whose new name means the same."""
+
+
+@rule(severity="error", formats=FORMATS, outranks=("schema-unknown-key",))
+def check(view: RunView) -> Iterator[Found]:
+    own = history.framework("llamafactory").section("TrainingArguments")
+    factory = view.root.framework == "llamafactory" or view.root.format == "llamafactory"
+    if view.root.facts.get("own_loop"):
+        return
+    for gone in departed(view.root, view.run.versions, "transformers", "TrainingArguments"):
+        name = gone.entry.name
+        if name in ELSEWHERE or (factory and own.own(name) is not None):
+            continue
+        if gone.pin is None and gone.key.deprecated_in is None:
+            continue  # nobody knows the release, and the key was never warned of
+        if not gone.certain and gone.pin is not None and gone.pin.key != "transformers":
+            continue
+        new = gone.key.renamed_to
+        yield Found(
+            at=gone.entry.key,
+            message=f"`{said(gone.entry)}` is gone since transformers {gone.left}"
+            + (f", this is {gone.release}" if gone.pin is not None else ""),
+            help=IDLE.get(name) or (f"write `{new}`" if new else "remove it"),
+            notes=[(gone.pin, "the release")],
+            fix=_fix(view, gone),
+            severity=None if gone.certain else "info",
+        )
+
+
+def _fix(view: RunView, gone: Departed) -> Fix | None:
+    if view.root.document.syntax not in ("yaml", "json"):
+        return None
+    new = gone.key.renamed_to
+    if gone.entry.name in SAME and new and new not in view.root.keys:
+        return rename_key(gone.entry, new, "safe" if gone.certain else "unsafe")
+    return remove_line(view.root.document, gone.entry) if gone.entry.name in IDLE and gone.certain else None
