@@ -126,6 +126,12 @@ class Parameter:
         self.tensor = View(None, elements, dtype, self.node)
         self.tensor.parameter = self
 
+    def release(self) -> None:
+        """Untie the parameter from its graph, so that both go without the garbage collector."""
+        if self.node is not None:
+            self.node.parameter = None
+        self.node = self.gradient = self.tensor.node = self.tensor.parameter = None
+
 
 Edge = tuple["Node", int, int, str, Entry]
 """Producer, its output slot, elements and dtype of the input, and what the formula hands to it."""
@@ -405,6 +411,7 @@ class Tape:
         ready = [(-start.sequence, start)]
         leaves: list[Node] = []
         grads: Sequence[Storage | None]
+        result: Storage | None
         while ready:
             node = heappop(ready)[1]
             self.played += 1
@@ -430,17 +437,28 @@ class Tape:
                 kept.clear()
                 returned: list[Storage | None] = list(grads)
                 grads = ()
+                differs = True
             else:
                 returned = []
+                differs = False
                 for edge in edges:
                     if edge is None or (entry := edge[4]) is None:
                         returned.append(None)
+                        continue
+                    if entry.__class__ is tuple:
+                        result = Tensor(memory, entry[0], entry[1])  # type: ignore[index]
                     elif entry == PASS:
-                        returned.append(incoming)
-                    elif entry == VIEW:
-                        returned.append(View(incoming, edge[2], edge[3]))
+                        result = incoming
+                        if result is None:
+                            returned.append(None)
+                            continue
                     else:
-                        returned.append(Tensor(memory, entry[0], entry[1]))  # type: ignore[index]
+                        returned.append(View(incoming, edge[2], edge[3]))
+                        continue
+                    if result.elements != edge[2] or result.dtype != edge[3]:
+                        differs = True
+                    returned.append(result)
+                result = None
                 scratch = node.scratch
                 if scratch:
                     temporaries = [Tensor(memory, size, dtype) for size, dtype in scratch]
@@ -448,7 +466,7 @@ class Tape:
             if frame is not None:
                 node.saved = None  # checkpointing hands saved tensors over: they die with the call
             # validate_outputs: sums of broadcast inputs and casts come before the saved tensors and the gradient go
-            for index, edge in enumerate(edges):
+            for index, edge in enumerate(edges) if differs else ():
                 if edge is None:
                     continue
                 result = returned[index]
@@ -461,10 +479,12 @@ class Tape:
                 result = None
             incoming = node.others = node.saved = None
             if frame is not None:
+                node.frame = None
                 frame.left -= 1
                 if not frame.left:
                     frame.inputs = []
                     frame.again = None
+                    frame.nodes = []
             for index, edge in enumerate(edges):
                 if edge is None:
                     continue
@@ -495,9 +515,10 @@ class Tape:
                         leaves.append(target)
                     else:
                         heappush(ready, (-target.sequence, target))
-            while leaves:
-                leaf = leaves.pop(0)
-                self._accumulate(leaf)
+            if leaves:
+                for leaf in leaves:
+                    self._accumulate(leaf)
+                leaves.clear()
 
     def _accumulate(self, leaf: Node) -> None:
         """AccumulateGrad: the first gradient of a leaf is taken, not copied; a later one is added in place."""

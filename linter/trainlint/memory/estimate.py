@@ -154,6 +154,7 @@ def solve(config: Config, setup: Setup, every_layer: bool = False, register: boo
     count = sum(p.elements * p.copies for p in frozen)
     budget.add("reference model", walk.weights, count, size, ALWAYS, f"{count} x {SIZES[walk.weights]} B")
     training(budget, walk)
+    walk.release()
     if setup.sharding == "none" and setup.data > 1:
         _replicated(budget, walk)
     if setup.eval_steps:

@@ -43,6 +43,7 @@ def fully_sharded(
         walk.sharding.keeps_inputs = walk.tokens * _width(walk)
     walk.run()
     see(budget, walk)
+    walk.release()
     parameters = list(walk.parameters.values())
     _held(budget, walk, parameters, load)
     left = walk.sharding.whole.get("root")

@@ -542,6 +542,11 @@ class Walk:
         peaks.pop("setup", None)
         return peaks
 
+    def release(self) -> None:
+        """Nothing will be walked any more: let go of the graph's leaves. Counts and names stay."""
+        for parameter in [*self.parameters.values(), *self.reference_parameters]:
+            parameter.release()
+
 
 def _then(node: Node, action: Callable[[], None]) -> None:
     """One more thing to do before a node runs, after what there is already."""

@@ -52,6 +52,7 @@ def zero(
         walk.tape.on_gradient = reduced
     walk.run()
     see(budget, walk)
+    walk.release()
     parameters = list(walk.parameters.values())
     trained = [p for p in parameters if p.trained]
     elements = sum(p.elements * p.copies for p in trained)
