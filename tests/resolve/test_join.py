@@ -7,7 +7,7 @@ import pytest
 
 from trainlint.documents import Document, Mapping, Place, Scalar
 from trainlint.formats import Fragment, Reference
-from trainlint.resolve.join import Joiner, find_file
+from trainlint.resolve.join import Joiner, Member, Reason, find_file
 from trainlint.resolve.resolve import merged
 from trainlint.run import Value
 
@@ -179,5 +179,5 @@ def test_joining_opens_each_file_once() -> None:
     root.launches = True
     scalar = Scalar(__file__, __file__, Place("trl.yaml"))
     root.references += [Reference("deepspeed", __file__, scalar.place), Reference("config", __file__, scalar.place)]
-    assert Joiner([root], opener).runs() == [[root]]
+    assert Joiner([root], opener).runs() == [[Member(root, Reason("root"))]]
     assert opened == [Path(__file__).resolve()]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal, NamedTuple
 
+from trainlint.documents import Place
 from trainlint.formats import Fragment, Reference
 
 Opener = Callable[[Path], list[Fragment]]
@@ -25,6 +27,25 @@ MODEL_FILES = ("config.json",)
 ADAPTER_FILES = ("adapter_config.json",)
 
 
+class Reason(NamedTuple):
+    """Why a file belongs to a run: it is the root, is named, starts the root, or lies beside it.
+
+    `by` is the other file, `key` and `place` say where one names the other (a launcher names what it starts).
+    """
+
+    how: Literal["root", "named", "starts", "beside"]
+    by: str = ""
+    key: str = ""
+    place: Place | None = None
+
+
+class Member(NamedTuple):
+    """A fragment of a run, and why it belongs to it."""
+
+    fragment: Fragment
+    reason: Reason
+
+
 class Joiner:
     """Groups fragments into runs, each a list with its root first."""
 
@@ -36,7 +57,7 @@ class Joiner:
             self.by_path[Path(fragment.file).resolve()].append(fragment)
         self.claimed: set[int] = set()
 
-    def runs(self) -> list[list[Fragment]]:
+    def runs(self) -> list[list[Member]]:
         """All runs: one per fragment that starts one, then one per fragment that no other claims."""
         self.promote()
         roots = [fragment for fragment in self.fragments if fragment.launches]
@@ -74,30 +95,50 @@ class Joiner:
             distinct.setdefault((frozenset(said), frozenset(files)), way)
         return list(distinct.values()) if len(distinct) <= WAYS else [[]]
 
-    def run(self, root: Fragment, launchers: list[Fragment]) -> list[Fragment]:
+    def run(self, root: Fragment, launchers: list[Fragment]) -> list[Member]:
         """A root, what starts it, and all that these name, each once."""
-        members: list[Fragment] = []
-        todo = [root, *launchers]
+        members: list[Member] = []
+        todo = [Member(root, Reason("root"))]
+        started = root
+        for launcher in launchers:
+            todo.append(Member(launcher, self.starting(launcher, started)))
+            started = launcher
         while todo:
-            fragment = todo.pop(0)
-            if any(fragment is member for member in members):
+            member = todo.pop(0)
+            fragment = member.fragment
+            if any(fragment is other.fragment for other in members):
                 continue
-            members.append(fragment)
+            members.append(member)
             self.claimed.add(id(fragment))
-            named = [one for one in self.named(fragment) if not one.starts]
-            todo += [one for one in named if not one.launches or one.format == "python-script"]
+            todo += [
+                Member(one, Reason("named", fragment.file, reference.key, reference.place))
+                for one, reference in self.naming(fragment)
+                if not one.starts and (not one.launches or one.format == "python-script")
+            ]
         return members
+
+    def starting(self, launcher: Fragment, started: Fragment) -> Reason:
+        """Where a launcher names what it starts."""
+        for one, reference in self.naming(launcher):
+            if one is started:
+                return Reason("starts", started.file, reference.key, reference.place)
+        return Reason("starts", started.file)
 
     def named(self, fragment: Fragment, references: Iterable[Reference] | None = None) -> list[Fragment]:
         """The fragments of the files that one fragment names, by all or some of its references."""
-        found: list[Fragment] = []
+        return [one for one, _ in self.naming(fragment, references)]
+
+    def naming(
+        self, fragment: Fragment, references: Iterable[Reference] | None = None
+    ) -> Iterator[tuple[Fragment, Reference]]:
+        """The same, each with the reference that names it."""
         for reference in fragment.references if references is None else references:
             path = self.path_of(fragment, reference)
             if path is not None:
                 if path not in self.by_path:
                     self.by_path[path] = self.open(path)
-                found += self.by_path[path]
-        return found
+                for one in self.by_path[path]:
+                    yield one, reference
 
     def path_of(self, fragment: Fragment, reference: Reference) -> Path | None:
         """The file a reference means."""
@@ -107,21 +148,22 @@ class Joiner:
             Path(fragment.file), reference.text, MODEL_FILES if reference.role in ("model", "adapter") else ()
         )
 
-    def beside(self, runs: list[list[Fragment]]) -> None:
+    def beside(self, runs: list[list[Member]]) -> None:
         """An accelerate config that nothing names joins the only root of its folder, if it is the only one there."""
-        folders: dict[Path, list[list[Fragment]]] = defaultdict(list)
+        folders: dict[Path, list[list[Member]]] = defaultdict(list)
         for run in runs:
-            folders[Path(run[0].file).resolve().parent].append(run)
+            folders[Path(run[0].fragment.file).resolve().parent].append(run)
         loose: dict[Path, list[Fragment]] = defaultdict(list)
         for fragment in self.fragments:
             if fragment.format == "accelerate" and id(fragment) not in self.claimed:
                 loose[Path(fragment.file).resolve().parent].append(fragment)
         for folder, fragments in loose.items():
             there = folders.get(folder, [])
-            if len(fragments) == 1 and len({id(run[0]) for run in there}) == 1:
+            if len(fragments) == 1 and len({id(run[0].fragment) for run in there}) == 1:
                 for run in there:
-                    if not any(fragment.format == "accelerate" for fragment in run):
-                        run += self.run(fragments[0], [])
+                    if not any(member.fragment.format == "accelerate" for member in run):
+                        first, *named = self.run(fragments[0], [])
+                        run += [Member(first.fragment, Reason("beside", run[0].fragment.file)), *named]
 
 
 def _ways(

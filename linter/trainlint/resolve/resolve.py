@@ -11,7 +11,7 @@ from trainlint.resolve.checkpoints import add_checkpoint
 from trainlint.resolve.data import add_data
 from trainlint.resolve.duration import add_duration
 from trainlint.resolve.hardware import add_hardware
-from trainlint.resolve.join import Joiner, Opener
+from trainlint.resolve.join import Joiner, Member, Opener, Reason
 from trainlint.resolve.machines import mark_machines
 from trainlint.resolve.model import add_model
 from trainlint.resolve.stated import Stated
@@ -26,10 +26,11 @@ PRECEDENCE = ("launcher", "", "python-script", "accelerate", "deepspeed", "peft-
 
 @dataclass(frozen=True)
 class Resolved:
-    """A run with the fragments it was read from, the root first, and its memory when somebody asks."""
+    """A run with the fragments it was read from, the root first, and why each belongs to it."""
 
     run: TrainingRun
     fragments: tuple[Fragment, ...]
+    reasons: tuple[Reason, ...] = ()
 
 
 def resolve(
@@ -42,12 +43,13 @@ def resolve(
     """All runs of some fragments; `asked` is what the command line says, `opened` reads files that are named."""
     fragments = list(fragments)
     mark_machines(fragments)
-    return [_resolved(members, formats, settings_of, asked) for members in Joiner(fragments, opened).runs()]
+    return [_resolved(joined, formats, settings_of, asked) for joined in Joiner(fragments, opened).runs()]
 
 
 def _resolved(
-    members: list[Fragment], formats: Mapping[str, Format], settings_of: Callable[[Path], Stated], asked: Stated
+    joined: list[Member], formats: Mapping[str, Format], settings_of: Callable[[Path], Stated], asked: Stated
 ) -> Resolved:
+    members = [member.fragment for member in joined]
     root = members[0]
     path = Path(root.file)
     settings = settings_of(path)
@@ -70,7 +72,7 @@ def _resolved(
     draft.values.update({f"versions.{name}": value for name, value in versions.items()})  # type: ignore[misc]
     files = tuple(dict.fromkeys(member.file for member in members))
     run = build(root.file, root.format, files, draft.values, draft.possible)
-    return Resolved(run, tuple(members))
+    return Resolved(run, tuple(members), tuple(member.reason for member in joined))
 
 
 def _installed(members: list[Fragment]) -> Iterator[tuple[str, Value[str]]]:
