@@ -51,6 +51,8 @@ class Estimate:
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    held: int = 0
+    """Of `allocated`: weights, gradients, states and inputs, which are counted, not walked."""
 
 
 class Answer:
@@ -106,6 +108,7 @@ def estimate(config: Config, setup: Setup) -> Estimate:
         assumptions=tuple(answer.assumptions),
         warnings=tuple(answer.warnings),
         unknown=tuple(answer.unknown),
+        held=answer.budget.held(),
     )
 
 

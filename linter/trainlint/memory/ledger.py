@@ -43,6 +43,9 @@ class Ledger:
         return iter(self.entries)
 
 
+TEMPORARIES = "optimizer temporaries"
+
+
 class Budget:
     """Entries that live through whole phases, and what a walk found above them in each phase."""
 
@@ -75,6 +78,12 @@ class Budget:
                 if phase in out:
                     out[phase] += entry.nbytes
         return out
+
+    def held(self) -> int:
+        """Bytes of the entries that live at the peak, without what an optimizer makes for a moment."""
+        totals = self.totals()
+        top = max(totals, key=lambda phase: totals[phase])
+        return sum(entry.nbytes for entry in self.entries if top in entry.phases and entry.what != TEMPORARIES)
 
     def ledger(self) -> Ledger:
         """What lives at the peak."""
