@@ -285,7 +285,7 @@ def _read(fragment: Fragment, section: str, root: Mapping) -> None:
         if key.path:
             value = convert(NAME, name, entry.value, key)
             if value is not None:
-                raw = entry.key.raw
+                raw = entry.key.raw.lstrip("-")
                 fragment.values[key.path] = replace(value, key=f"--{raw}")
         if key.role == "model" and isinstance(entry.value, Scalar) and isinstance(entry.value.value, str):
             fragment.references.append(Reference("model", entry.value.value, entry.value.place, name))
