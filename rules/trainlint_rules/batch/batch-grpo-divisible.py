@@ -27,7 +27,8 @@ def check(view: RunView) -> Iterator[Found]:
     count, how = rounds[0]
     key = group.key if group is not None and group.key else "num_generations"
     what = f"`{said(group)}`" if group is not None and group.written else f"the default of {size} completions a prompt"
-    divisors = ", ".join(str(number) for number in range(2, count + 1) if count % number == 0)
+    near = sorted((n for n in range(2, count + 1) if count % n == 0), key=lambda number: abs(number - size))[:3]
+    divisors = ", ".join(map(str, sorted(near)))
     yield Found(
         at=at,
         message=f"{count} completions a round ({how}) are no multiple of {what}, and the trainer stops at the start",

@@ -19,7 +19,7 @@ OWN = ("muon", "badam", "apollo", "adam_mini", "galore_adamw")
 
 @rule(severity="error", formats=tuple(KEYS))
 def check(view: RunView) -> Iterator[Found]:
-    key = KEYS[view.root.format]
+    key = KEYS.get(view.root.format, "optim")
     entry, name = view.root.entry(key), view.root.written(key)
     if entry is None or not isinstance(name, str) or not name or "." in name or "$" in name or name in OWN:
         return
