@@ -88,9 +88,19 @@ SCOPES: Mapping[str, tuple[Scope, ...]] = {
         Scope("bf16.", "deepspeed", ("bf16",), "refused", since="0.17"),
     ),
     "peft-adapter": (Scope("", "peft", (), "ignored"),),
+    "litgpt": (
+        Scope("", "litgpt", (), "refused", strict=False),
+        Scope("train.", "litgpt", ("TrainArgs",), "refused", strict=False),
+        Scope("eval.", "litgpt", ("EvalArgs",), "refused", strict=False),
+    ),
+    "lightning": (Scope("trainer.", "lightning", ("Trainer",), "refused", strict=False),),
+    "ms-swift": (
+        Scope("", "ms-swift", (), "refused", strict=False),
+        Scope("", "transformers", ("TrainingArguments", "Seq2SeqTrainingArguments"), "refused", strict=False),
+    ),
 }
 """Formats whose keys have a history. Loaders: accelerate and DeepSpeed's sections raise, axolotl (pydantic without an
-extra policy), mlx-lm and DeepSpeed's top level say nothing; LLaMA-Factory's parser raises."""
+extra policy), mlx-lm and DeepSpeed's top level say nothing; LLaMA-Factory's, ms-swift's and jsonargparse raise."""
 
 OTHER_LAYOUT: Mapping[str, frozenset[str]] = {
     "llamafactory": frozenset(("model", "train_dataset", "tensor_model_parallel_size", "pipeline_model_parallel_size"))
