@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from trainlint.memory.account import rounded
-from trainlint.memory.autograd import Parameter, Storage, Tape
+from trainlint.memory.autograd import Tape
+from trainlint.memory.graph import Parameter, Storage
 from trainlint.memory.primitives import add, cat, dropout, matmul, mul, scale, softmax, split, unary
 
 N = 1024

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from trainlint.memory import Setup, estimate, ledger
-from trainlint.memory.autograd import Parameter
+from trainlint.memory.graph import Parameter
 from trainlint.memory.optimizers import ALIASES, BLOCKWISE, FACTORED, PLAIN, TORCHAO, known, state_bytes, step_bytes
 
 CONFIG = {

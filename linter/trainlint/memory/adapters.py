@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainlint.memory.autograd import Storage, Tensor
+from trainlint.memory.graph import Storage, Tensor
 from trainlint.memory.primitives import add, copy, dropout, matmul, mul, scale, shift
 
 if TYPE_CHECKING:

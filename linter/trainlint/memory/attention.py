@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainlint.memory.account import SIZES
-from trainlint.memory.autograd import PASS, Entry, Storage, View
+from trainlint.memory.graph import PASS, Entry, Storage, View
 from trainlint.memory.primitives import add, bmm, copy, dropout, scale, softmax, unary
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainlint.memory.autograd import PASS, VIEW, Storage, View
+from trainlint.memory.graph import PASS, VIEW, Storage, View
 from trainlint.memory.primitives import (
     add,
     copy,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainlint.memory import adapters
-from trainlint.memory.autograd import PASS, Storage
+from trainlint.memory.graph import PASS, Storage
 from trainlint.memory.primitives import add, bmm, copy, dropout, scale, softmax
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from trainlint.memory.account import SIZES, Totals, rounded
-from trainlint.memory.autograd import Parameter
 from trainlint.memory.families import Family, family
+from trainlint.memory.graph import Parameter
 from trainlint.memory.ledger import ALWAYS, REPORTED, STEP, Budget, Ledger
 from trainlint.memory.optimizers import known, state_bytes, step_bytes
 from trainlint.memory.parallel import spreads

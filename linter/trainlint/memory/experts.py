@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainlint.memory.autograd import Storage
+from trainlint.memory.graph import Storage
 from trainlint.memory.primitives import div, gather, matmul, mean_rows, mul, scale, softmax, split, sum_rows
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainlint.memory.autograd import PASS, Storage, View
+from trainlint.memory.graph import PASS, Storage, View
 
 if TYPE_CHECKING:
     from trainlint.memory.walk import Walk

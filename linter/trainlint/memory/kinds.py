@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from trainlint.memory import adapters, alibi, attention, disentangled, experts, fused, latent, losses
-from trainlint.memory.autograd import PASS, Node, Storage, View
+from trainlint.memory.graph import PASS, Node, Storage, View
 from trainlint.memory.primitives import (
     add,
     cat,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainlint.memory.autograd import Node, Storage, View
+from trainlint.memory.graph import Node, Storage, View
 
 if TYPE_CHECKING:
     from trainlint.memory.walk import Walk

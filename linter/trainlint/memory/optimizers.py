@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from trainlint.memory.account import SIZES, rounded
-from trainlint.memory.autograd import Parameter
+from trainlint.memory.graph import Parameter
 
 ALIASES = {
     "adam": "adamw_torch",

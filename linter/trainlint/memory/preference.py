@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainlint.memory.autograd import Storage
+from trainlint.memory.graph import Storage
 from trainlint.memory.primitives import cat, slice_, softmax, split
 
 if TYPE_CHECKING:

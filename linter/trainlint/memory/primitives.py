@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trainlint.memory.autograd import PASS, VIEW, Entry, Storage, Tape, View
+from trainlint.memory.autograd import Tape
+from trainlint.memory.graph import PASS, VIEW, Entry, Storage, View
 
 
 def promoted(first: str, second: str) -> str:

@@ -6,13 +6,14 @@ import dataclasses
 from collections.abc import Callable
 
 from trainlint.memory.account import SIZES, rounded
-from trainlint.memory.autograd import Parameter
 from trainlint.memory.families import Family
+from trainlint.memory.graph import Parameter
 from trainlint.memory.ledger import ALWAYS, STEP, Budget
+from trainlint.memory.model import group_of
 from trainlint.memory.optimizers import state_bytes, step_bytes
 from trainlint.memory.setup import Setup
 from trainlint.memory.sharding import FlatSharding, Sharding, shard_elements
-from trainlint.memory.walk import Walk, group_of
+from trainlint.memory.walk import Walk
 
 
 def fully_sharded(

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from trainlint.memory.autograd import Parameter, Tape, Tensor
+from trainlint.memory.autograd import Tape
+from trainlint.memory.graph import Parameter, Tensor
 
 Group = Sequence[tuple[int, int]]
 """Elements and rows (first dimension) of each parameter of a group."""

@@ -12,43 +12,25 @@ from typing import TYPE_CHECKING
 
 from trainlint.memory.account import SIZES, Mark, Totals, rounded
 from trainlint.memory.architecture import Architecture
-from trainlint.memory.autograd import PASS, Node, Parameter, Storage, Tape, Tensor, View
+from trainlint.memory.autograd import Tape
 from trainlint.memory.chunked import FUSED, trl_fused, trl_rows
 from trainlint.memory.errors import ArchitectureFault
+from trainlint.memory.graph import PASS, Node, Parameter, Storage, Tensor, View
 from trainlint.memory.losses import causal_loss, head, plain_loss
+from trainlint.memory.model import Model
 from trainlint.memory.optimizers import step_bytes
-from trainlint.memory.parallel import divided
+from trainlint.memory.patterns import stretches
 from trainlint.memory.preference import contrast, half_copy, row_log_probabilities
-from trainlint.memory.program import ModelProgram, Program, StackProgram, program
+from trainlint.memory.program import Program, StackProgram
 from trainlint.memory.setup import Setup
 
 if TYPE_CHECKING:
     from trainlint.memory.sharding import Sharding
 
-NOT_ADAPTED = ("lm_head", "score", "classifier", "router", "gate")
-"""Leaves that target sets leave out: the output head, and routers of experts (no nn.Linear)."""
-QUERY_VALUE = (
-    "q_proj",
-    "v_proj",
-    "query",
-    "value",
-    "c_attn",
-    "query_key_value",
-    "qkv_proj",
-    "q",
-    "v",
-    "q_lin",
-    "v_lin",
-    "Wqkv",
-)
-
-GROUPWISE = ("gptq", "awq", "hqq", "autoround", "compressed-tensors")
-"""Quantizations with a scale and a zero point for each group of weights."""
-
 Environment = dict[str, object]
 
 
-class Walk:
+class Walk(Model):
     """One model in one setup, and everything that its forward's Python code holds on to."""
 
     def __init__(
@@ -61,48 +43,17 @@ class Walk:
         role: str = "training",
         tape: Tape | None = None,
     ) -> None:
-        self.architecture = architecture
-        self.config = config
-        self.setup = setup
+        super().__init__(architecture, config, setup, role)
         self.every_layer = every_layer
-        self.role = role
-        self.training = role == "training"
-        chosen = architecture.headed(setup.head)
-        self.program: ModelProgram = program(architecture, chosen)
-        evaluating = role == "evaluation"
-        self.batch = (setup.eval_batch or setup.micro_batch) if evaluating else setup.micro_batch
-        if setup.preference and not evaluating:
-            self.batch *= 2
-        length = (setup.eval_length or setup.length) if evaluating else setup.length
-        length = -(-length // max(1, setup.context))
-        self.sizes = architecture.sizes(
-            config, chosen, {"seq": length, "batch": self.batch, "tokens": self.batch * length}
-        )
-        divided(self.sizes, setup)
-        given = self.sizes.setdefault("seq", length)
-        assert isinstance(given, int)
-        self.length = given
-        self.tokens = self.batch * self.length
-        self.sizes |= {"batch": self.batch, "tokens": self.tokens, "length": length, "layer": 0}
-        self.padded = setup.padded or setup.by_rows
-        self.tied = bool(self.sizes.get("tied"))
-        self.quantized = setup.quantization_bits in (2, 3, 4, 8) and setup.adapted
-        self.weights = "float32" if self.quantized and setup.quantization_prepared else setup.weights
-        self.compute = setup.autocast_dtype or setup.compute_dtype
         self.tape = tape or Tape(setup.autocast_dtype, register)
         self.tape.offload = setup.activation_offload
-        self.accumulating = self.training and (setup.accumulation > 1 or setup.zero_grad == "to-zero")
         if setup.in_backward and self.training:
             self.tape.on_gradient = self._step_at_once
         self.bucket_views = self.training and setup.bucket_view and setup.sharding == "none" and setup.data > 1
         if self.bucket_views:
             self.tape.on_gradient = _into_bucket
-        self.dense_gradients = False
         self.walks_last = False
         self.sharding: Sharding | None = None
-        self.parameters: dict[str, Parameter] = {}
-        self.prefix = ""
-        self.copies = 1
         self.input_bytes = 0
         self.first_input = 0
         self.shared: Environment = {}
@@ -111,84 +62,9 @@ class Walk:
         self.batch_held: list[object] = []
         self.returned: list[Storage] = []
         self.encoded: Storage | None = None
-        self.reference_parameters: list[Parameter] = []
         self.forward_bytes = 0
         self.logits_bytes = 0
         self.logits_dtype = "float32"
-
-    # ---------------------------------------------------------------- parameters
-
-    def quantizes(self, name: str) -> bool:
-        """Whether a linear's weight is held quantized."""
-        return self.quantized and name.rpartition(".")[2] not in ("score", "classifier")
-
-    def adapts(self, name: str) -> bool:
-        """Whether a linear carries an adapter."""
-        if not self.setup.adapted or self.role == "reference":
-            return False
-        leaf = name.rpartition(".")[2]
-        for target in self.setup.adapter_targets:
-            if target in ("all-linear", "attention", "qv") and leaf in NOT_ADAPTED:
-                continue
-            match target:
-                case "all-linear":
-                    return True
-                case "attention":
-                    if "attn" in name.lower() or "attention" in name.lower():
-                        return True
-                case "qv":
-                    if leaf in QUERY_VALUE:
-                        return True
-                case _:
-                    if name == target or name.endswith("." + target):
-                        return True
-        return False
-
-    def parameter(self, name: str, kind: str, shape: tuple[int, ...]) -> Parameter:
-        """The parameter of that name in the place that is being walked, made at its first use."""
-        if kind in ("embedding", "head") and self.setup.modules_to_save:
-            saved = self._saved_module(name, kind, shape)
-            if saved is not None:
-                return saved
-        return self._parameter(name, kind, shape)
-
-    def _saved_module(self, name: str, kind: str, shape: tuple[int, ...]) -> Parameter | None:
-        """peft's modules_to_save: a trained copy runs, the original stays where it is (utils/other.py)."""
-        leaf = name.removesuffix(".weight").rpartition(".")[2]
-        if not self.setup.adapted or leaf not in self.setup.modules_to_save:
-            return None
-        full = f"saved.{leaf}"
-        found = self.parameters.get(full)
-        if found is None:
-            original = self._parameter(name, kind, shape)
-            found = Parameter(full, kind, original.elements, original.dtype, shape, True, original.nbytes)
-            self._keep(found)
-        return found
-
-    def _keep(self, parameter: Parameter) -> None:
-        self.parameters[parameter.name] = parameter
-        parameter.copies = self.copies
-        if self.accumulating and parameter.trained:
-            parameter.gradient = parameter.tensor  # already there; counted once for all
-
-    def _parameter(self, name: str, kind: str, shape: tuple[int, ...]) -> Parameter:
-        tied = kind == "embedding" or (kind == "head" and self.tied)
-        full = "embedding" if tied else f"{self.prefix}.{name}"
-        found = self.parameters.get(full)
-        if found is not None:
-            return found
-        elements = 1
-        for size in shape:
-            elements *= size
-        setup = self.setup
-        dtype = setup.adapter_dtype if kind == "adapter" else self.weights
-        trained = (not setup.adapted or kind == "adapter") and self.role != "reference" and kind != "frozen"
-        nbytes = self._quantized_bytes(shape) if kind == "quantized" else rounded(elements * SIZES[dtype])
-        dense = self.dense_gradients and group_of(full) != "root" and kind != "quantized"
-        found = Parameter(full, kind, elements, dtype, shape, trained or dense, nbytes)
-        found.optimized = trained
-        self._keep(found)
-        return found
 
     def _step_at_once(self, parameter: Parameter) -> None:
         """The optimizer runs as soon as a parameter's gradient is there, and frees it."""
@@ -200,21 +76,6 @@ class Walk:
             held = self.tape.new(temporary, "uint8")
             del held
         parameter.gradient = None
-
-    def _quantized_bytes(self, shape: tuple[int, ...]) -> int:
-        """Bytes of a quantized weight with its scales (bitsandbytes 0.50.2, functional.py)."""
-        elements = shape[0] * shape[1]
-        setup = self.setup
-        if setup.quantization_bits == 8:
-            return rounded(elements) + rounded(4 * shape[0])
-        codes = rounded((elements * setup.quantization_bits + 7) // 8)
-        if setup.quantization_type in GROUPWISE:  # fp16 scales and packed zeros for groups of 128
-            groups = -(-elements // 128)
-            return codes + rounded(2 * groups) + rounded((groups * setup.quantization_bits + 7) // 8)
-        blocks = -(-elements // 64)
-        if not setup.double_quantization:
-            return codes + rounded(4 * blocks) + 512
-        return codes + rounded(blocks) + 512 + rounded(4 * -(-blocks // 256)) + rounded(4 * 256) + 512
 
     # ---------------------------------------------------------------- running lines
 
@@ -496,10 +357,6 @@ class Walk:
 
     # ---------------------------------------------------------------- sharding
 
-    def group(self, name: str) -> list[Parameter]:
-        """Parameters of one block, or with "root" all that are in none."""
-        return [parameter for full, parameter in self.parameters.items() if group_of(full) == name]
-
     def _shard(self, sharding: Sharding, group: str, entry: Node | None, leave: Node | None) -> None:
         sharding.after_forward(group)
         if entry is not None:
@@ -542,11 +399,6 @@ class Walk:
         peaks.pop("setup", None)
         return peaks
 
-    def release(self) -> None:
-        """Nothing will be walked any more: let go of the graph's leaves. Counts and names stay."""
-        for parameter in [*self.parameters.values(), *self.reference_parameters]:
-            parameter.release()
-
 
 def _then(node: Node, action: Callable[[], None]) -> None:
     """One more thing to do before a node runs, after what there is already."""
@@ -563,34 +415,3 @@ def _then(node: Node, action: Callable[[], None]) -> None:
 def _into_bucket(parameter: Parameter) -> None:
     """A gradient is copied into its bucket, and becomes a view of it."""
     parameter.gradient = None
-
-
-def group_of(full: str) -> str:
-    """The block that a parameter belongs to, or "root"."""
-    parts = full.split(".")
-    return ".".join(parts[:2]) if len(parts) > 1 and parts[1].isdigit() else "root"
-
-
-LONGEST_PERIOD = 8
-"""Layers after which a pattern of layer kinds may repeat (five sliding, one full)."""
-
-
-def stretches(keys: list[tuple[int, int, bool]]) -> list[tuple[int, int, int]]:
-    """Layers cut where a repeating pattern begins and ends, as (first, one past the last, period).
-
-    A pattern counts from three repetitions on; everything else is a stretch of one layer.
-    """
-    out: list[tuple[int, int, int]] = []
-    start = 0
-    while start < len(keys):
-        best = (start + 1, 1)
-        for period in range(1, LONGEST_PERIOD + 1):
-            end = start + period
-            while end < len(keys) and keys[end] == keys[end - period]:
-                end += 1
-            end -= (end - start) % period
-            if end - start >= 3 * period and end > best[0]:
-                best = (end, period)
-        out.append((start, *best))
-        start = best[0]
-    return out

@@ -10,12 +10,13 @@ import dataclasses
 from collections.abc import Callable
 
 from trainlint.memory.account import SIZES, rounded
-from trainlint.memory.autograd import Parameter, Tensor
 from trainlint.memory.families import Family
+from trainlint.memory.graph import Parameter, Tensor
 from trainlint.memory.ledger import ALWAYS, STEP, Budget
+from trainlint.memory.model import group_of
 from trainlint.memory.optimizers import state_bytes, step_bytes
 from trainlint.memory.setup import Setup
-from trainlint.memory.walk import Walk, group_of
+from trainlint.memory.walk import Walk
 
 SPREAD = (0.9, 1.12)
 """How far DeepSpeed's true figure may lie from this account."""
