@@ -9,13 +9,20 @@ OLD = ("torch.cuda.amp.", "torch.cpu.amp.")
 WRITTEN = re.compile(r"torch\.(cuda|cpu)\.amp\.(autocast|GradScaler)\((\)|\w+\s*=)")
 """A call in full, without positional arguments, whose order is another in `torch.amp`."""
 
+CHOOSES = re.compile(r"version|hasattr|exception", re.IGNORECASE)
+"""Conditions of code that takes the old names only where the new ones are missing."""
+
 
 @rule(severity="info", on="file", formats=("python-script",))
 def check(view: FileView) -> Iterator[Found]:
     calls = view.fragment.facts.get("amp")
     if not isinstance(calls, amp.Amp):
         return
-    old = [event for event in calls.of("autocast", "scaler") if event.api.startswith(OLD)]
+    old = [
+        event
+        for event in calls.of("autocast", "scaler")
+        if event.api.startswith(OLD) and not CHOOSES.search(event.condition)
+    ]
     installed = view.versions.get("torch")
     allowed = versions.parse(installed.value) if installed else None
     newest = allowed.highest if allowed else None

@@ -13,7 +13,7 @@ SCALES = re.compile(r"scaler|loss_scale|apex|deepspeed|Fabric\(|LightningModule|
 def check(view: RunView) -> Iterator[Found]:
     for fragment in view.fragments:
         calls = fragment.facts.get("amp")
-        if not isinstance(calls, amp.Amp) or SCALES.search(fragment.document.text):
+        if not isinstance(calls, amp.Amp) or not calls.of("autocast") or SCALES.search(fragment.document.text):
             continue
         for scope in calls.scopes:
             found = _unscaled(scope.events)

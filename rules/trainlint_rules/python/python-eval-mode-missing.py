@@ -9,7 +9,7 @@ from trainlint.api import Document, Found, Place, RunView, rule
 NAMES = re.compile(
     r"_?(run_|do_)?(eval|evaluate|evaluation|val|valid|validate|validation)(_(epoch|one_epoch|loop|model|step_loop))?"
 )
-MODELS = re.compile(r"(self\.)?(model|net|network|classifier|module|unet|encoder)(\.module)?")
+MODELS = ("model", "net", "network", "classifier", "module", "unet", "encoder")
 OFF = re.compile(
     r"no_grad|inference_mode|set_grad_enabled|enable_grad|backward|autograd|requires_grad|\byield\b|with_no_grad"
 )
@@ -19,13 +19,12 @@ ELSEWHERE = re.compile(r"LightningModule|keras|tensorflow|\bjax\b|flax|mlx|set_g
 @rule(severity="warning", formats=("python-script",))
 def check(view: RunView) -> Iterator[Found]:
     document = view.root.document
-    if document.module is None or "torch" not in document.text or ELSEWHERE.search(document.text):
+    if document.module is None:
         return
-    if not re.search(r"def _?\w*(eval|val)", document.text):
+    named = [function for function in _functions(document.module) if NAMES.fullmatch(function.name)]
+    if not named or "torch" not in document.text or ELSEWHERE.search(document.text):
         return
-    for function in _functions(document.module):
-        if not NAMES.fullmatch(function.name):
-            continue
+    for function in named:
         last = function.end_lineno or function.lineno
         first = min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
         text = "\n".join(document.line(number) for number in range(first, last + 1))
@@ -63,20 +62,28 @@ def _forward(function: ast.FunctionDef) -> ast.Call | None:
     for loop in ast.walk(function):
         if isinstance(loop, ast.For):
             for node in ast.walk(loop):
-                if (
-                    isinstance(node, ast.Call)
-                    and node.args + node.keywords
-                    and MODELS.fullmatch(ast.unparse(node.func))
-                ):
+                if isinstance(node, ast.Call) and (node.args or node.keywords) and _model(node.func):
                     return node
     return None
 
 
+def _model(called: ast.expr) -> bool:
+    """`model`, `self.model`, `model.module`."""
+    match called:
+        case ast.Attribute(value=ast.Name(id=owner), attr=name):
+            return (owner == "self" and name in MODELS) or (owner in MODELS and name == "module")
+        case ast.Name(id=name):
+            return name in MODELS
+    return False
+
+
 def _called_without(document: Document, name: str, first: int, last: int) -> bool:
     """Whether a caller turns gradients off around it."""
-    for number, line in enumerate(document.text.split("\n"), 1):
-        if first <= number <= last or not re.search(rf"(?<!def )\b{name}\(", line):
+    for found in re.finditer(rf"(?<!def )\b{name}\(", document.text):
+        number = document.text.count("\n", 0, found.start()) + 1
+        if first <= number <= last:
             continue
+        line = document.line(number)
         margin = len(line) - len(line.lstrip())
         for above in range(number, 0, -1):
             text = document.line(above)

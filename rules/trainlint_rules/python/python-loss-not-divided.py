@@ -8,7 +8,8 @@ from trainlint.api import Found, Fragment, RunView, amp, rule
 BACKWARD = ("backward", "scaled-backward", "manual-backward")
 EVERY = re.compile(r"%\s*(?!1\b)([\w.]*accum[\w.]*|[2-9]|\d\d+)", re.IGNORECASE)
 SCALED = re.compile(
-    r"reduction\s*=\s*['\"](sum|none)|\.grad\b[^\n]*(/=|\*=|div_|mul_)|num_items|deepspeed|Accelerator\("
+    r"reduction\s*=\s*['\"](sum|none)|\.grad\b[^\n]*(/=|\*=|div_|mul_)|num_items|num_tokens|scale_grad|deepspeed"
+    r"|Accelerator\("
 )
 """Words of a file in which the scale may be set right elsewhere."""
 
