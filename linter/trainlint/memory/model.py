@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 
 from trainlint.memory.account import SIZES, rounded
 from trainlint.memory.architecture import Architecture
@@ -129,9 +130,7 @@ class Model:
         found = self.parameters.get(full)
         if found is not None:
             return found
-        elements = 1
-        for size in shape:
-            elements *= size
+        elements = prod(shape)
         setup = self.setup
         dtype = setup.adapter_dtype if kind == "adapter" else self.weights
         trained = (not setup.adapted or kind == "adapter") and self.role != "reference" and kind != "frozen"
@@ -144,7 +143,7 @@ class Model:
 
     def _quantized_bytes(self, shape: tuple[int, ...]) -> int:
         """Bytes of a quantized weight with its scales (bitsandbytes 0.50.2, functional.py)."""
-        elements = shape[0] * shape[1]
+        elements = prod(shape)
         setup = self.setup
         if setup.quantization_bits == 8:
             return rounded(elements) + rounded(4 * shape[0])
