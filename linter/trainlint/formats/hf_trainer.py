@@ -24,8 +24,8 @@ SIBLINGS = frozenset(
 MODEL = frozenset(("model_name_or_path", "model_id", "model_name", "base_model_name_or_path", "config_name"))
 
 
-def certainty(document: Document, root: Node | None) -> int:
-    """How sure it is that a mapping holds TrainingArguments, TRL's among them; 0 without enough of them."""
+def certainty(document: Document, root: Node | None, least: int = 3) -> int:
+    """How sure it is that a mapping holds TrainingArguments, TRL's among them; 0 with fewer than `least` of them."""
     if document.syntax not in ("yaml", "json") or not isinstance(root, Mapping):
         return 0
     outer = root.names()
@@ -36,7 +36,7 @@ def certainty(document: Document, root: Node | None) -> int:
     if names & SIBLINGS:
         return 0
     known = arguments.count(root)
-    if ("model" in names and not names & MODEL) or known < 3:
+    if ("model" in names and not names & MODEL) or known < least:
         return 0
     named = bool(names & MODEL)
     if not named and (known < 5 or not names & {"output_dir", "per_device_train_batch_size", "num_train_epochs"}):

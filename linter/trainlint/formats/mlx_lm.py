@@ -49,7 +49,9 @@ def recognise(document: Document, root: Node | None) -> int:
         return 90
     if "fine_tune_type" in names and own >= 2:
         return 85
-    return 50 if {"model", "data", "train"} <= names and own >= 2 else 0
+    if {"model", "data", "train"} <= names and own:
+        return 70 if "iters" in names else 50 if own >= 2 else 0
+    return 0
 
 
 def read(document: Document, root: Node | None) -> Fragment:

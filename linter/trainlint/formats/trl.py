@@ -24,14 +24,17 @@ OWN = frozenset(
     )
 )  # fmt: skip
 """Names of TRL's own configs and of recipes in its style."""
+ASKED = frozenset(("model_name_or_path", "dataset_name"))
+"""What TRL's scripts are told besides the trainer's arguments: with both, fewer of those will do."""
 
 
 def recognise(document: Document, root: Node | None) -> int:
     """The Trainer's arguments with TRL's beside them."""
-    sure = hf_trainer.certainty(document, root)
-    if not sure or not isinstance(root, Mapping):
+    if not isinstance(root, Mapping):
         return 0
-    return sure + 10 if arguments.flattened(root).names() & OWN else 0
+    names = arguments.flattened(root).names()
+    sure = hf_trainer.certainty(document, root, 2 if names >= ASKED else 3)
+    return sure + 10 if sure and names & OWN else 0
 
 
 def read(document: Document, root: Node | None) -> Fragment:
