@@ -7,8 +7,8 @@ from trainlint.api import Document, Edit, Fix, Found, RunView, amp, rule
 
 BACKWARD = ("backward", "scaled-backward", "accelerator-backward", "engine-backward", "manual-backward")
 KEPT = re.compile(
-    r"^[ \t]+(?P<sum>[\w.]+(?:\[[^\]\n]*\])?)(?:\s*\+=\s*|\.append\(\s*)(?P<loss>[A-Za-z_][\w.]*)"
-    r"\s*(?:[*/]\s*[\w.]+(?:\([\w.]*\))?\s*)?\)?\s*(?:#.*)?$",
+    r"^[ \t]+(?P<sum>[\w.]+(?:\[[^\]\n]*\])?)(?:\s*\+=\s*|\.append\(\s*|\s*=\s*(?P=sum)\s*\+\s*)"
+    r"(?P<loss>[A-Za-z_][\w.]*)\s*(?:[*/]\s*[\w.]+(?:\([\w.]*\))?\s*)?\)?\s*(?:#.*)?$",
     re.MULTILINE,
 )
 """A loss, perhaps times a number, added to something or put on a list; a call behind its name is no match."""
@@ -30,7 +30,7 @@ def check(view: RunView) -> Iterator[Found]:
             back = [
                 event for event in backward if inner and inner.place.line < event.place.line <= inner.place.end_line
             ]
-            same = [event for event in back if _name(event.subject) == match["loss"]]
+            same = [event for event in back if f"{_name(event.subject)}.".startswith(match["loss"] + ".")]
             if inner is None or not same or _released(document, inner, match, backward, line):
                 continue
             start = match.start("loss") - (document.text.rfind("\n", 0, match.start()) + 1)
