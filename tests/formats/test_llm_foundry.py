@@ -61,8 +61,11 @@ def test_an_adapter_is_lora() -> None:
 
 def test_the_parameters_of_a_job_are_the_config() -> None:
     inner = "".join(f"  {line}\n" for line in TEXT.splitlines())
-    made = draft(f"name: job\ncompute: {{gpus: 8}}\ncommand: composer train.py\nparameters:\n{inner}")
+    made = draft(
+        f"name: job\ncompute: {{gpus: 8, gpu_type: a100_80gb}}\ncommand: composer train.py\nparameters:\n{inner}"
+    )
     assert (made.get("parallel.world"), made.get("batch.accumulation"), made.get("length.max")) == (8, 2, 4096)
+    assert (made.get("device.count"), made.get("device.name")) == (8, "a100_80gb")
 
 
 def test_a_micro_batch_that_is_searched_for() -> None:

@@ -54,6 +54,10 @@ def read(document: Document, root: Node | None) -> Fragment:
     gpus = root.find("compute.gpus") if inner is not root else None
     if isinstance(gpus, Scalar) and isinstance(gpus.value, int) and gpus.value > 0:
         values["parallel.world"] = say(NAME, "compute.gpus", gpus, gpus.value)
+        values["device.count"] = say(NAME, "compute.gpus", gpus, gpus.value)
+    kind_of = root.find("compute.gpu_type") if inner is not root else None
+    if isinstance(kind_of, Scalar) and isinstance(kind_of.value, str):
+        values["device.name"] = say(NAME, "compute.gpu_type", kind_of, kind_of.value)
     micro = fragment.entry("device_train_microbatch_size")
     if micro is not None and isinstance(micro.value, Scalar) and micro.value.value == "auto":
         values["batch.auto"] = say(NAME, "device_train_microbatch_size", micro.value, True)
