@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from trainlint.api import Document, Found, Place, RunView, rule
 
 NAMES = re.compile(
-    r"_?(run_|do_)?(eval|evaluate|evaluation|val|valid|validate|validation)(_(epoch|one_epoch|loop|model|step_loop))?"
+    r"_?(run_|do_)?(eval|evaluate|evaluation|val|valid|validate|validation|test)(_(epoch|one_epoch|loop|model))?"
 )
 MODELS = ("model", "net", "network", "classifier", "module", "unet", "encoder")
-OFF = re.compile(
-    r"no_grad|inference_mode|set_grad_enabled|enable_grad|backward|autograd|requires_grad|\byield\b|with_no_grad"
-)
+OFF = re.compile(r"no_grad|inference_mode|set_grad_enabled|enable_grad|backward|autograd|requires_grad|\byield\b")
 ELSEWHERE = re.compile(r"LightningModule|keras|tensorflow|\bjax\b|flax|mlx|set_grad_enabled\(False\)")
 
 
@@ -21,7 +19,7 @@ def check(view: RunView) -> Iterator[Found]:
     document = view.root.document
     if document.module is None:
         return
-    named = [function for function in _functions(document.module) if NAMES.fullmatch(function.name)]
+    named = [one for one in _functions(document.module) if NAMES.fullmatch(one.name) and one.args.args]
     if not named or "torch" not in document.text or ELSEWHERE.search(document.text):
         return
     for function in named:
