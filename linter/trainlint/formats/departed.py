@@ -15,6 +15,41 @@ from trainlint.run import Value
 ASKING = ("trl", "llamafactory", "axolotl")
 """Frameworks whose releases say which transformers they need."""
 
+LEFT: Mapping[tuple[str, str], frozenset[str]] = {
+    ("transformers", "TrainingArguments"): frozenset(
+        (
+            "adafactor", "dispatch_batches", "evaluation_strategy", "fp16_backend", "fp16_opt_level",
+            "fsdp_min_num_params", "fsdp_transformer_layer_cls_to_wrap", "group_by_length",
+            "half_precision_backend", "include_inputs_for_metrics", "include_tokens_per_second", "jit_mode_eval",
+            "logging_dir", "mp_parameters", "no_cuda", "overwrite_output_dir", "past_index",
+            "per_gpu_eval_batch_size", "per_gpu_train_batch_size", "push_to_hub_model_id",
+            "push_to_hub_organization", "push_to_hub_token", "ray_scope", "save_safetensors", "sharded_ddp",
+            "split_batches", "torchdynamo", "tp_size", "tpu_metrics_debug", "tpu_num_cores", "use_ipex",
+            "use_legacy_prediction_loop", "use_mps_device", "warmup_ratio", "xpu_backend",
+        )
+    ),
+    ("trl", "SFTConfig"): frozenset(
+        (
+            "chars_per_token", "dataset_batch_size", "max_seq_length", "num_of_sequences", "use_liger",
+        )
+    ),
+    ("trl", "DPOConfig"): frozenset(
+        (
+            "base_model_attribute_name", "force_use_ref_model", "generate_during_eval", "is_encoder_decoder",
+            "label_pad_token_id", "max_completion_length", "max_prompt_length", "max_target_length",
+            "model_adapter_name", "padding_value", "ref_adapter_name", "ref_model_init_kwargs", "reference_free",
+            "rpo_alpha", "tools", "use_liger_loss", "use_logits_to_keep", "use_num_logits_to_keep",
+        )
+    ),
+    ("trl", "GRPOConfig"): frozenset(
+        (
+            "max_prompt_length", "use_liger_loss", "vllm_device", "vllm_dtype", "vllm_enable_prefix_caching",
+            "vllm_guided_decoding_regex", "vllm_max_model_len", "wandb_log_unique_prompts",
+        )
+    ),
+}  # fmt: skip
+"""The keys of a section that some release does not have any more: a config without them needs no history."""
+
 
 @dataclass(frozen=True, slots=True)
 class Departed:
@@ -59,11 +94,14 @@ def departed(
     fragment: Fragment, versions: Mapping[str, Value[str]], framework: str, *sections: str
 ) -> Iterator[Departed]:
     """The top-level keys of a fragment that went with some release and may be gone, in the order of the file."""
+    left = {section: LEFT[framework, section] & fragment.keys.keys() for section in sections}
+    if not any(left.values()):
+        return
     known = history.framework(framework)
     wanted, pin = installed(versions, framework)
     for name, entry in fragment.keys.items():
         for section in sections:
-            key = known.section(section).get(name) if "." not in name else None
+            key = known.section(section).get(name) if name in left[section] else None
             if key is None or key.framework != framework or key.removed_in is None or key.known_in(wanted) is True:
                 continue
             certain = wanted is not None and key.known_in(wanted) is False and _went(key, wanted)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from trainlint.api import Edit, Fix, Found, RunView, departed, rule, said
+from trainlint.api import Edit, Fix, Found, RunView, departed, installed, rule, said
 
 FORMATS = ("hf-trainer", "trl", "llamafactory", "python-script", "shell-launcher")
 OLD, NEW = "group_by_length", "train_sampling_strategy"
@@ -10,6 +10,8 @@ OLD, NEW = "group_by_length", "train_sampling_strategy"
 
 @rule(severity="error", formats=FORMATS, outranks=("schema-unknown-key", "schema-tf5-removed"))
 def check(view: RunView) -> Iterator[Found]:
+    if installed(view.run.versions, "transformers")[1] is None:
+        return
     for gone in departed(view.root, view.run.versions, "transformers", "TrainingArguments"):
         if gone.entry.name != OLD or not gone.certain:
             continue

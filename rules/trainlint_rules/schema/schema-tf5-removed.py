@@ -2,7 +2,19 @@
 
 from collections.abc import Iterator
 
-from trainlint.api import Departed, Fix, Found, RunView, departed, history, remove_line, rename_key, rule, said
+from trainlint.api import (
+    Departed,
+    Fix,
+    Found,
+    RunView,
+    departed,
+    history,
+    installed,
+    remove_line,
+    rename_key,
+    rule,
+    said,
+)
 
 FORMATS = ("hf-trainer", "trl", "llamafactory", "python-script", "shell-launcher")
 ELSEWHERE = ("warmup_ratio", "group_by_length", "evaluation_strategy", "eval_strategy")
@@ -15,22 +27,31 @@ IDLE = {
     "include_tokens_per_second": "remove it, or write `include_num_input_tokens_seen`",
     "adafactor": "write `optim: adafactor`",
 }
+WARNED = frozenset(
+    (
+        "adafactor", "dispatch_batches", "fp16_backend", "fsdp_min_num_params", "fsdp_transformer_layer_cls_to_wrap",
+        "include_inputs_for_metrics", "logging_dir", "no_cuda", "per_gpu_eval_batch_size", "per_gpu_train_batch_size",
+        "push_to_hub_organization", "push_to_hub_token", "split_batches", "torchdynamo", "tpu_metrics_debug",
+        "use_mps_device", "xpu_backend",
+    )
+)  # fmt: skip
+"""Keys that a release warned of before they went: worth a word where the release is not known."""
 SAME = ("no_cuda", "per_gpu_train_batch_size", "per_gpu_eval_batch_size", "push_to_hub_token", "fp16_backend")
 """Keys whose new name means the same."""
 
 
 @rule(severity="error", formats=FORMATS, outranks=("schema-unknown-key",))
 def check(view: RunView) -> Iterator[Found]:
-    own = history.framework("llamafactory").section("TrainingArguments")
     factory = view.root.framework == "llamafactory" or view.root.format == "llamafactory"
-    if view.root.facts.get("own_loop"):
+    _, pin = installed(view.run.versions, "transformers")
+    if view.root.facts.get("own_loop") or (pin is None and not WARNED & view.root.keys.keys()):
         return
     for gone in departed(view.root, view.run.versions, "transformers", "TrainingArguments"):
         name = gone.entry.name
-        if name in ELSEWHERE or (factory and own.own(name) is not None):
+        if name in ELSEWHERE or (factory and _kept(name)):
             continue
-        if gone.pin is None and gone.key.deprecated_in is None:
-            continue  # nobody knows the release, and the key was never warned of
+        if pin is None and name not in WARNED:
+            continue
         if not gone.certain and gone.pin is not None and gone.pin.key != "transformers":
             continue
         new = gone.key.renamed_to
@@ -43,6 +64,11 @@ def check(view: RunView) -> Iterator[Found]:
             fix=_fix(view, gone),
             severity=None if gone.certain else "info",
         )
+
+
+def _kept(name: str) -> bool:
+    """Whether LLaMA-Factory has an argument of that name of its own."""
+    return history.framework("llamafactory").section("TrainingArguments").own(name) is not None
 
 
 def _fix(view: RunView, gone: Departed) -> Fix | None:
