@@ -240,6 +240,8 @@ def said(spot: Written) -> str:
         key, value = spot.key, spot.raw or written(spot.value)
     if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
         value = value[1:-1]
+    if key.startswith("#SBATCH"):
+        return f"{key}={value}"
     return f"{key} {value}" if key.startswith("-") else f"{key}: {value}"
 
 

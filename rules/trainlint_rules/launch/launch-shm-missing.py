@@ -1,0 +1,46 @@
+"""A container that trains with several processes has the default 64 MiB of shared memory."""
+
+from collections.abc import Iterator
+
+from trainlint.api import Found, RunView, known, rule, started
+
+ENGINES = ("docker", "podman")
+SHARED = ("--shm-size", "--ipc")
+
+
+@rule(severity="warning")
+def check(view: RunView) -> Iterator[Found]:
+    run = view.run
+    shm, gpus, workers = run.launch.shm, known(run.launch.gpus, 0), known(run.data.workers, 0)
+    many = bool(workers) or (gpus or 0) > 1
+    why = f"{workers} loader processes" if workers else f"{gpus} devices"
+    if shm is not None and not shm.value and gpus and many:
+        yield Found(
+            at=shm,
+            message=f"64 MiB of shared memory for {why}: {_outcome(bool(workers))}",
+            help="mount an `emptyDir` with `medium: Memory` at `/dev/shm`",
+            notes=[(run.launch.gpus, "the devices")],
+        )
+    for fragment in view.fragments:
+        for start in started.trainings(fragment):
+            words = [word.text or word.raw for word in start.command.words]
+            if start.wrapper not in ENGINES or "run" not in words:
+                continue
+            given = any(word.startswith((*SHARED, "$")) or "/dev/shm" in word for word in words)
+            if given or not any(word.startswith("--gpus") for word in words):
+                continue
+            several = start.launcher in ("torchrun", "accelerate", "deepspeed") and known(run.parallel.world) != 1
+            if several or workers:
+                yield Found(
+                    at=start.command.words[0].place,
+                    message=f"the container has 64 MiB of shared memory: {_outcome(bool(workers))}",
+                    help="add `--ipc=host` or `--shm-size=16g`",
+                )
+
+
+def _outcome(workers: bool) -> str:
+    return (
+        "a loader's batch is larger, and it ends with a bus error"
+        if workers
+        else "NCCL between them and loaders with processes of their own fail or end with a bus error"
+    )
