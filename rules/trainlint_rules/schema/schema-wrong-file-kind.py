@@ -8,6 +8,14 @@ from trainlint.api import Found, Fragment, RunView, rule
 ENGINES = ((re.compile(r"fsdp"), "FSDP"), (re.compile(r"deepspeed|(^|[_.-])ds(?=[_.-])|zero_?-?[0-3]"), "DEEPSPEED"))
 STAGE = re.compile(r"(?:zero|stage|(?<![a-z0-9])z)[_-]?([0-3])(?![0-9])")
 NAMES = {"FSDP": "FSDP", "DEEPSPEED": "DeepSpeed"}
+ENGINE = frozenset(
+    (
+        "zero_optimization", "train_batch_size", "train_micro_batch_size_per_gpu", "bf16", "fp16", "optimizer",
+        "scheduler", "overlap_comm", "contiguous_gradients", "reduce_bucket_size", "allgather_bucket_size",
+        "reduce_scatter", "sub_group_size", "offload_optimizer", "offload_param", "stage",
+    )
+)  # fmt: skip
+"""Keys of a DeepSpeed file that accelerate's block does not have."""
 KINDS = {"deepspeed": "a DeepSpeed config", "accelerate": "an accelerate config"}
 WANTED = {"deepspeed": "deepspeed", "accelerate": "accelerate"}
 """Which format a file must have for the option that names it."""
@@ -19,6 +27,7 @@ def check(view: RunView) -> Iterator[Found]:
         stem = fragment.file.rpartition("/")[2].rpartition(".")[0].lower()
         if fragment.format == "accelerate":
             yield from _engine(fragment, stem)
+            yield from _block(fragment)
         if fragment.format in ("accelerate", "deepspeed"):
             yield from _stage(fragment, stem)
         yield from _options(view, fragment)
@@ -45,6 +54,22 @@ def _stage(fragment: Fragment, stem: str) -> Iterator[Found]:
             at=entry.value,
             message=f"stage {stage} in a file that is named after stage {named.pop()}",
             help="rename the file, or set the other stage",
+        )
+
+
+def _block(fragment: Fragment) -> Iterator[Found]:
+    """DeepSpeed's own keys in accelerate's block, which has other names for a few of them and reads no more."""
+    names = [name.partition(".")[2] for name in fragment.keys if name.startswith("deepspeed_config.")]
+    foreign = [name for name in names if name in ENGINE or name.startswith("stage3_")]
+    if foreign:
+        entry = fragment.entry(f"deepspeed_config.{foreign[0]}")
+        assert entry is not None
+        yield Found(
+            at=entry.key,
+            message=", ".join(f"`{name}`" for name in foreign)
+            + " of a DeepSpeed file in accelerate's `deepspeed_config`, which does not read "
+            + ("them" if len(foreign) > 1 else "it"),
+            help="put them into a DeepSpeed file, and name it in `deepspeed_config_file`",
         )
 
 
