@@ -54,9 +54,7 @@ def test_console_blocks_show_what_is_printed(
 def test_commands_in_the_text_exist(name: str, tmp_path: Path) -> None:
     for found in INLINE.finditer((ROOT / name).read_text("utf-8")):
         words = shlex.split(found["command"])
-        command = (
-            words[1] if words[1] in ("estimate", "explain", "rules", "formats", "devices", "models", "init") else ""
-        )
+        command = words[1] if words[1] in COMMANDS else ""
         arguments = [word for word in words[2 if command else 1 :] if word.startswith("-") or command == "explain"]
         asked = [
             command or "check",

@@ -1,4 +1,4 @@
-"""The commands that look at files: `check` and `estimate`, from parsed options to text and exit code."""
+"""The commands that look at files: `check`, `estimate` and `show`, from parsed options to text and exit code."""
 
 from __future__ import annotations
 
@@ -155,3 +155,17 @@ def run_estimate(options: argparse.Namespace, given: Mapping[str, object]) -> in
     else:
         sys.stdout.write(estimate.text(assessed, color=color.wanted(sys.stdout, os.environ)))
     return 1 if any(found is not None and found.verdict == "exceeds" for _, found in assessed) else 0
+
+
+def run_show(options: argparse.Namespace, given: Mapping[str, object]) -> int:
+    """Print every run as it was resolved."""
+    from trainlint.report import color, show
+
+    session = open_session(_request(options, given))
+    wanted = show.asked_for([word for words in options.only for word in words.split(",") if word])
+    if options.output_format == "json":
+        said = show.json_text(session.runs, wanted)
+    else:
+        said = show.text(session.runs, color.wanted(sys.stdout, os.environ), wanted)
+    sys.stdout.write(said)
+    return 0

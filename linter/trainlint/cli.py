@@ -11,7 +11,7 @@ from pathlib import Path
 
 from trainlint.errors import TrainlintError
 
-COMMANDS = ("check", "estimate", "explain", "rules", "formats", "devices", "models", "init")
+COMMANDS = ("check", "estimate", "show", "explain", "rules", "formats", "devices", "models", "init")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parsed(arguments: list[str]) -> argparse.Namespace:
     """The options; paths may stand before, behind and between flags."""
     parser, commands = _parser()
-    if arguments[0] in ("check", "estimate"):
+    if arguments[0] in ("check", "estimate", "show"):
         return commands[arguments[0]].parse_intermixed_args(arguments[1:])
     return parser.parse_args(arguments)
 
@@ -83,6 +83,14 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
     _about_runs(estimate)
     estimate.add_argument("--output-format", choices=("text", "json"), default="text")
     estimate.set_defaults(run=_estimate)
+    show = commands.add_parser("show", help="each run as resolved: every value, and where it comes from")
+    _paths(show)
+    _about_runs(show)
+    show.add_argument(
+        "--only", metavar="PATHS", action="append", default=[], help="only these paths, groups or globs; with commas"
+    )
+    show.add_argument("--output-format", choices=("text", "json"), default="text")
+    show.set_defaults(run=_show)
     explain = commands.add_parser("explain", help="print a rule's page")
     explain.add_argument("name")
     explain.set_defaults(run=_explain)
@@ -190,6 +198,12 @@ def _estimate(options: argparse.Namespace) -> int:
     from trainlint.checking import run_estimate
 
     return run_estimate(options, _asked(options))
+
+
+def _show(options: argparse.Namespace) -> int:
+    from trainlint.checking import run_show
+
+    return run_show(options, _asked(options))
 
 
 def _explain(options: argparse.Namespace) -> int:

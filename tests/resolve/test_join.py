@@ -8,7 +8,7 @@ import pytest
 from trainlint.documents import Document, Mapping, Place, Scalar
 from trainlint.formats import Fragment, Reference
 from trainlint.resolve.join import Joiner, Member, Reason, find_file
-from trainlint.resolve.resolve import merged
+from trainlint.resolve.precedence import merged
 from trainlint.run import Value
 
 from .runs import Folder, folder, value

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trainlint.documents import Mapping, Scalar
 from trainlint.formats import Draft, Fragment
-from trainlint.lengths import Lengths, measure
 from trainlint.resolve.join import find_file
 from trainlint.resolve.stated import Stated
 from trainlint.run import Value
+
+if TYPE_CHECKING:
+    from trainlint.lengths import Lengths
 
 DATA_FILES = (".json", ".jsonl", ".csv", ".parquet")
 INFO = "dataset_info.json"
@@ -43,6 +46,8 @@ def add_data(draft: Draft, settings: Stated, origin: Path) -> None:
 
 @lru_cache(maxsize=256)
 def _measured(path: Path, tokenizer: Path | None, changed: int) -> Lengths | None:
+    from trainlint.lengths import measure  # costs as much as a small file; most configs name no local data
+
     return measure(path, tokenizer)
 
 

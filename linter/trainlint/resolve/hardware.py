@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from trainlint.documents import Comment
-from trainlint.facts import devices
 from trainlint.formats import Draft
 from trainlint.resolve.stated import Stated
 from trainlint.run import Value
+
+if TYPE_CHECKING:
+    from trainlint.facts.devices import Match
 
 _SAID = re.compile(r"(?P<word>device|devices|device-memory|host-memory)\s*=\s*(?P<text>[^,;]+)")
 _DEVICE = re.compile(r"(?P<name>[^:]+?)(?:\s*:\s*(?P<count>[1-9]\d*))?")
@@ -35,7 +38,7 @@ def add_hardware(draft: Draft, comments: Iterable[Comment], settings: Stated, as
     name = draft.get("device.name")
     if isinstance(name, str) and name.lower() == "cpu":
         draft.put("device.cpu_only", True, "derived", "`device`")
-    match = devices.match(name) if isinstance(name, str) else None
+    match = _match(name) if isinstance(name, str) else None
     if match is not None and match.device.memory is not None:
         _known(draft, match, claimed)
     elif claimed is not None:
@@ -86,7 +89,13 @@ def _bytes(text: str) -> int:
         return 0
 
 
-def _known(draft: Draft, match: devices.Match, claimed: Value[object] | None) -> None:
+def _match(name: str) -> Match | None:
+    from trainlint.facts import devices  # not needed where no device is named
+
+    return devices.match(name)
+
+
+def _known(draft: Draft, match: Match, claimed: Value[object] | None) -> None:
     """The device's facts; a stated memory counts where it is no more than the device can have."""
     device = match.device
     assert device.memory is not None

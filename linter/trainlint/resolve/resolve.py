@@ -14,14 +14,13 @@ from trainlint.resolve.hardware import add_hardware
 from trainlint.resolve.join import Joiner, Member, Opener, Reason
 from trainlint.resolve.machines import mark_machines
 from trainlint.resolve.model import add_model
+from trainlint.resolve.precedence import explain, merged, settle
 from trainlint.resolve.stated import Stated
 from trainlint.resolve.template import add_template
 from trainlint.resolve.versions import versions_at
 from trainlint.run import TrainingRun, Value, build
 
 PROFILES = ("default", "strict", "teaching")
-PRECEDENCE = ("launcher", "", "python-script", "accelerate", "deepspeed", "peft-adapter", "model-config")
-"""Whose value counts where several say one thing: flags on the command line, the root (""), then what it names."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +64,7 @@ def _resolved(
     add_template(draft, path)
     if root.launches:
         formats[root.format].complete(draft)
+    explain(draft)
     _derive(draft)
     add_duration(draft)
     add_checkpoint(draft)
@@ -91,27 +91,6 @@ def _profile(root: Fragment, settings: Stated) -> Value[object]:
     return Value(settings.profile, "default" if settings.profile == "default" else "written", "profile")
 
 
-def merged(members: list[Fragment]) -> dict[str, Value[object]]:
-    """The members' values by path; what disagrees with the winner is kept among its losers."""
-    values: dict[str, Value[object]] = {}
-    for member in sorted(members, key=lambda member: _rank(member, members[0])):
-        for path, value in member.values.items():
-            winner = values.get(path)
-            if winner is None:
-                values[path] = value
-            elif winner.value != value.value:
-                values[path] = winner.beside(value)
-    return values
-
-
-def _rank(member: Fragment, root: Fragment) -> int:
-    if member is root:
-        return PRECEDENCE.index("")
-    if member.starts:
-        return PRECEDENCE.index("launcher")
-    return PRECEDENCE.index(member.format) if member.format in PRECEDENCE else len(PRECEDENCE)
-
-
 def _derive(draft: Draft) -> None:
     """What follows from numbers of several sources: processes, the effective batch."""
     per_node, nodes = draft.get("parallel.per_node"), draft.get("parallel.nodes")
@@ -130,4 +109,7 @@ def _derive(draft: Draft) -> None:
     micro, steps, data = (draft.get(path) for path in ("batch.micro", "batch.accumulation", "parallel.data"))
     if isinstance(micro, int) and isinstance(steps, int) and isinstance(data, int):
         note = "micro batch, accumulation and data-parallel processes"
+        said = draft.values.get("batch.effective")
+        if said is not None and said.file_format == "deepspeed" and draft.fragments[0].launches:
+            settle(draft, said, micro * steps * data, note)
         draft.derive("batch.effective", micro * steps * data, note, "sample")

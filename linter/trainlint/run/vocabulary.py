@@ -56,7 +56,8 @@ def paths() -> Mapping[str, PathInfo]:
     collect(TrainingRun, "")
     for name, group in GROUPS.items():
         collect(group, name + ".")
-    collect(training.Shape, "model.shape.")
+        if group is training.Model:
+            collect(training.Shape, "model.shape.")
     return found
 
 
