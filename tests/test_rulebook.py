@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import trainlint_rules
 from trainlint.rule import RuleError
-from trainlint.rulebook import collect, enabled, loose, selected, unknown
+from trainlint.rulebook import collect, enabled, executed, header, loose, selected, unknown
 
 DATA = "severity: info\nflag: {path: seed, is: 1}\nmessage: m\n"
 CODE = '''
@@ -151,3 +153,13 @@ def test_the_closer_name_counts(select: list[str], ignore: list[str], on: bool) 
 )
 def test_selectors_that_name_nothing(selector: str, message: str) -> None:
     assert unknown(selector, RULES) == message
+
+
+BUILT_IN = [path for path in sorted(Path(trainlint_rules.__file__).parent.glob("*/*.py")) if path.name[0] != "_"]
+
+
+@pytest.mark.parametrize("path", BUILT_IN, ids=lambda path: path.stem)
+def test_the_header_of_a_rule_says_what_executing_it_says(path: Path) -> None:
+    read, made = header(path), executed(path)
+    if read is not None:
+        assert replace(read, check=made.check) == made

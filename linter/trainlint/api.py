@@ -1,28 +1,15 @@
-"""The one door for rules and plugins. Everything that a rule or a format may use is named here."""
+"""The one door for rules and plugins. Everything that a rule or a format may use is named here.
 
-from collections.abc import Mapping as ConfigMapping
+What costs time to import and is not needed for every file (facts, advice on memory, the reading of scripts) is imported
+when a rule asks for it by name.
+"""
+
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from trainlint.advice import (
-    assumed,
-    at_length,
-    budget,
-    change_words,
-    chosen_length,
-    device_words,
-    may_be_sharded,
-    memory_help,
-    phase_words,
-    pressure_spot,
-    sharded,
-)
 from trainlint.documents import Document, Entry, Mapping, Node, Place, Problem, Scalar, Sequence, plain, scalars
-from trainlint.facts import devices, history, instances, layers, models, versions
-from trainlint.formats import Draft, Format, Fragment, Reference, amp, say, started
-from trainlint.formats.departed import Departed, departed, installed, since
-from trainlint.formats.keys import UnknownKey, unknown_keys
-from trainlint.formats.scripts import assignments_of, calls_of, setup_of
-from trainlint.plugins import hookimpl
+from trainlint.formats import Draft, Format, Fragment, Reference, say, started
+from trainlint.plugins import RuleFolder, hookimpl
 from trainlint.result import Result
 from trainlint.rule import (
     Edit,
@@ -45,12 +32,70 @@ from trainlint.rule import (
 from trainlint.run import TrainingRun, Value, known
 from trainlint.units import gib, parse, quantity
 
-if TYPE_CHECKING:  # types that rules on scripts name; reading scripts is imported when there is one
-    from trainlint.formats.calls import Assignment as Assignment
-    from trainlint.formats.calls import Call as Call
-    from trainlint.formats.script_setup import Setup as Setup
+if TYPE_CHECKING:
+    from trainlint.advice import (
+        assumed,
+        at_length,
+        budget,
+        change_words,
+        chosen_length,
+        device_words,
+        may_be_sharded,
+        memory_help,
+        phase_words,
+        pressure_spot,
+        sharded,
+    )
+    from trainlint.facts import devices, history, instances, layers, models, versions
+    from trainlint.formats import amp
+    from trainlint.formats.calls import Assignment, Call
+    from trainlint.formats.departed import Departed, departed, installed, since
+    from trainlint.formats.keys import UnknownKey, unknown_keys
+    from trainlint.formats.script_setup import Setup
+    from trainlint.formats.scripts import assignments_of, calls_of, setup_of
+    from trainlint.memory.families import linear_names
+
+LAZY = {
+    "trainlint.advice": (
+        "assumed",
+        "at_length",
+        "budget",
+        "change_words",
+        "chosen_length",
+        "device_words",
+        "may_be_sharded",
+        "memory_help",
+        "phase_words",
+        "pressure_spot",
+        "sharded",
+    ),
+    "trainlint.facts": ("devices", "history", "instances", "layers", "models", "versions"),
+    "trainlint.formats": ("amp",),
+    "trainlint.formats.calls": ("Assignment", "Call"),
+    "trainlint.formats.departed": ("Departed", "departed", "installed", "since"),
+    "trainlint.formats.keys": ("UnknownKey", "unknown_keys"),
+    "trainlint.formats.script_setup": ("Setup",),
+    "trainlint.formats.scripts": ("assignments_of", "calls_of", "setup_of"),
+    "trainlint.memory.families": ("linear_names",),
+}
+"""Names by the module, or the package of modules, that is imported for them."""
+PACKAGES = ("trainlint.facts", "trainlint.formats")
+_WHERE = {name: module for module, names in LAZY.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Import a name of `LAZY` at the first question."""
+    module = _WHERE.get(name)
+    if module is None:
+        raise AttributeError(f"trainlint.api has no {name}")
+    found: object = import_module(f"{module}.{name}") if module in PACKAGES else getattr(import_module(module), name)
+    globals()[name] = found
+    return found
+
 
 __all__ = [
+    "Assignment",
+    "Call",
     "Departed",
     "Document",
     "Draft",
@@ -71,9 +116,11 @@ __all__ = [
     "Result",
     "Rule",
     "RuleError",
+    "RuleFolder",
     "RunView",
     "Scalar",
     "Sequence",
+    "Setup",
     "Severity",
     "TrainingRun",
     "UnknownKey",
@@ -120,13 +167,3 @@ __all__ = [
     "versions",
     "written",
 ]
-
-
-def linear_names(config: ConfigMapping[str, object]) -> tuple[str, ...]:
-    """Last names of the linear layers of a model (its `config.json`); empty where the architecture is not known.
-
-    The memory model is imported at the first call: most files are linted without it.
-    """
-    from trainlint.memory import linear_names as names
-
-    return names(config)

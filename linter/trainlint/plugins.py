@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pluggy
 
@@ -16,11 +16,18 @@ hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
+class RuleFolder(NamedTuple):
+    """A folder of rules. `deferred`: modules are executed when first asked, for folders whose tests run them all."""
+
+    path: Path
+    deferred: bool = False
+
+
 class Hooks:
     """What a plugin may offer."""
 
     @hookspec
-    def trainlint_rules(self) -> Iterable[Path]:  # type: ignore[empty-body]
+    def trainlint_rules(self) -> Iterable[Path | RuleFolder]:  # type: ignore[empty-body]
         """Folders of rules: `<family>/<name>.py` or `<name>.rule.yaml`, each beside its `<name>.md`."""
 
     @hookspec

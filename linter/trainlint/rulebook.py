@@ -1,41 +1,48 @@
 """The rules that are loaded: from the folders that plugins and settings name, without a list to keep.
 
-`<folder>/<family>/<name>.py` and `<name>.rule.yaml` are rules; the family is the folder, the name the file.
+`<folder>/<family>/<name>.py` and `<name>.rule.yaml` are rules; the family is the folder, the name the file. Of a
+deferred folder a rule's module is executed when the rule is first asked; until then its header, the call of `@rule`,
+is read as text. One that is not made of literals is executed at once.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from trainlint.declarative import load
 from trainlint.documents import Place, read
-from trainlint.rule import NAME, Rule, RuleError, RuleSpec
+from trainlint.plugins import RuleFolder
+from trainlint.rule import NAME, Found, Rule, RuleError, RuleSpec, rule
 from trainlint.run import path_info
 
 ENDING = ".rule.yaml"
 
 
-def collect(folders: Iterable[Path]) -> tuple[Rule, ...]:
+def collect(folders: Iterable[Path | RuleFolder]) -> tuple[Rule, ...]:
     """All rules under some folders, by name. Raises RuleError for one that can not be used, or a name given twice."""
     rules: dict[str, Rule] = {}
     for folder in folders:
-        for rule in _of_folder(folder):
-            if rule.name in rules:
-                raise RuleError(f"the rule `{rule.name}` is also in {rules[rule.name].source}", Place(rule.source))
-            rules[rule.name] = rule
+        for made in _of_folder(folder if isinstance(folder, RuleFolder) else RuleFolder(folder)):
+            if made.name in rules:
+                raise RuleError(f"the rule `{made.name}` is also in {rules[made.name].source}", Place(made.source))
+            rules[made.name] = made
     return tuple(rules[name] for name in sorted(rules))
 
 
-def _of_folder(folder: Path) -> Iterator[Rule]:
-    for family in sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(("_", "."))):
+def _of_folder(folder: RuleFolder) -> Iterator[Rule]:
+    families = (path for path in folder.path.iterdir() if path.is_dir() and not path.name.startswith(("_", ".")))
+    for family in sorted(families):
         for path in sorted(family.iterdir()):
             if path.name.endswith(ENDING):
                 yield _rule(path, path.name.removesuffix(ENDING), family.name, load(read(str(path))))
             elif path.suffix == ".py" and not path.name.startswith("_"):
-                yield _rule(path, path.stem, family.name, _python(path))
+                spec = (header(path) if folder.deferred else None) or executed(path)
+                yield _rule(path, path.stem, family.name, spec)
 
 
 def loose(folder: Path) -> Iterator[Rule]:
@@ -67,7 +74,36 @@ def _rule(path: Path, name: str, family: str, spec: RuleSpec) -> Rule:
     )
 
 
-def _python(path: Path) -> RuleSpec:
+@dataclass(slots=True)
+class Deferred:
+    """The check of a rule whose module is executed at the first call."""
+
+    path: Path
+    spec: list[RuleSpec] = field(default_factory=list)
+
+    def __call__(self, view: object) -> Iterable[Found]:
+        """What the rule's own function yields."""
+        if not self.spec:
+            self.spec.append(executed(self.path))
+        return self.spec[0].check(view)
+
+
+def header(path: Path) -> RuleSpec | None:
+    """A rule by the literal header of its module, which stays unexecuted; None where the header is no literal."""
+    text = path.read_text("utf-8")
+    start, end = text.find("\n@rule("), text.find("\ndef check(")
+    if start < 0 or end < start:
+        return None
+    try:
+        call = ast.parse(text[start + 2 : end], mode="eval").body
+        keywords = {word.arg: ast.literal_eval(word.value) for word in call.keywords}  # type: ignore[attr-defined]
+        return rule(**keywords)(Deferred(path))
+    except (SyntaxError, ValueError, TypeError, AttributeError):
+        return None
+
+
+def executed(path: Path) -> RuleSpec:
+    """A rule by executing its module. Raises RuleError, with its place, for one that can not be used."""
     name = f"trainlint_rules_of.{path.parent.name}.{path.stem.replace('-', '_')}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None

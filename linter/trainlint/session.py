@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -53,7 +54,16 @@ class Toolbox:
     @cached_property
     def formats(self) -> tuple[Format, ...]:
         """All formats, the built-in ones first."""
-        return (*built_in(), *plugins.offered(self.manager, "trainlint_formats"))
+        return (*built_in(), *self.further)
+
+    @cached_property
+    def further(self) -> tuple[Format, ...]:
+        """The formats that plugins bring."""
+        return tuple(plugins.offered(self.manager, "trainlint_formats"))
+
+    def recognised(self, document: Document) -> Iterator[tuple[Format, Fragment]]:
+        """What a document is: its fragments with their format, none where it is no training config."""
+        return recognise(document, (*built_in(document.syntax), *self.further))
 
     @cached_property
     def manager(self) -> plugins.Manager:
@@ -84,6 +94,7 @@ class Session:
     documents: dict[str, Document]
     fragments: list[Fragment] = field(default_factory=list)
     runs: list[Resolved] = field(default_factory=list)
+    formats: dict[str, Format] = field(default_factory=dict)
     by_folder: dict[str, tuple[Settings, Settings]] = field(default_factory=dict)
 
     def settings_at(self, path: Path) -> Settings:
@@ -96,12 +107,18 @@ class Session:
         found, told = self.by_folder[folder]
         return found.at(path).told(self.request.asked) if found.overrides else told
 
+    def recognised(self, document: Document) -> list[Fragment]:
+        """The fragments of a document; their formats are kept, to complete the runs."""
+        found = list(self.toolbox.recognised(document))
+        self.formats.update({form.name: form for form, _ in found})
+        return [fragment for _, fragment in found]
+
     def opened(self, path: Path) -> list[Fragment]:
         """The fragments of a file that a config names and nobody asked to lint."""
         if syntax_of(str(path)) is None:
             return []
         document = read(str(path), _shown(path))
-        fragments = [fragment for _, fragment in recognise(document, self.toolbox.formats)]
+        fragments = self.recognised(document)
         if fragments:
             self.documents[document.file] = document
         return fragments
@@ -129,10 +146,8 @@ def open_session(request: Request) -> Session:
     explicit = frozenset(Path(os.path.normpath(path)).as_posix() for path in request.paths)
     session = Session(request, toolbox, settings, explicit, documents)
     for document in documents.values():
-        for _, fragment in recognise(document, toolbox.formats):
-            session.fragments.append(fragment)
-    formats = {format_.name: format_ for format_ in toolbox.formats}
-    session.runs = resolve(session.fragments, formats, session.settings_at, request.asked, session.opened)
+        session.fragments += session.recognised(document)
+    session.runs = resolve(session.fragments, session.formats, session.settings_at, request.asked, session.opened)
     return session
 
 

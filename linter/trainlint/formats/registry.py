@@ -55,14 +55,19 @@ BUILT_IN = (
 )
 """Modules of this package that hold a format, as `FORMAT`."""
 
+ONLY = {"makefile": "text", "python_script": "python", "shell_launcher": "shell"}
+"""Modules whose format has a syntax of its own; the others read data: YAML, JSON, TOML."""
+
 THRESHOLD = 40
 """A document is left alone when no format is at least this sure."""
 
 
-@lru_cache(maxsize=1)
-def built_in() -> tuple[Format, ...]:
-    """The formats that come with trainlint."""
-    return tuple(import_module(f"trainlint.formats.{name}").FORMAT for name in BUILT_IN)
+@lru_cache(maxsize=16)
+def built_in(syntax: str | None = None) -> tuple[Format, ...]:
+    """The formats that come with trainlint, or those that may read a syntax: no others are imported for it."""
+    data = syntax not in ONLY.values()
+    names = (name for name in BUILT_IN if syntax is None or ONLY.get(name) == (None if data else syntax))
+    return tuple(import_module(f"trainlint.formats.{name}").FORMAT for name in names)
 
 
 def recognise(document: Document, formats: Iterable[Format]) -> Iterator[tuple[Format, Fragment]]:
