@@ -1,24 +1,20 @@
 """An access token stands in the file."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 
 from trainlint.api import FileView, Found, Place, rule
 
-TOKENS = re.compile(
-    r"(?P<hf>\bhf_[A-Za-z0-9]{30,40}\b)|(?P<openai>\bsk-(?:proj-)?[A-Za-z0-9_-]{32,}\b)|(?P<github>\bgh[pousr]_[A-Za-z0-9]{36}\b)"
-    r"|(?P<aws>\bAKIA[0-9A-Z]{16}\b)"
-    r"|(?i:wandb[\w.]*(?:key|token)?|\b(?:api_)?key|login\(\s*key)[\"']?\s*[:=]\s*[\"']?(?P<wandb>[0-9a-f]{40})\b"
+TOKENS = (
+    ("hf_", "a Hugging Face token", "HF_TOKEN", re.compile(r"\bhf_[A-Za-z0-9]{30,40}\b")),
+    ("sk-", "an OpenAI key", "OPENAI_API_KEY", re.compile(r"\bsk-(?:proj-)?[A-Za-z0-9_-]{32,}\b")),
+    ("ghp_", "a GitHub token", "GITHUB_TOKEN", re.compile(r"\bghp_[A-Za-z0-9]{36}\b")),
+    ("AKIA", "an AWS key", "AWS_ACCESS_KEY_ID", re.compile(r"\bAKIA[0-9A-Z]{16}\b")),
+    ("", "a Weights & Biases key", "WANDB_API_KEY", re.compile(r"\b[0-9a-f]{40}\b")),
 )
-NAMES = {
-    "hf": "a Hugging Face token",
-    "openai": "an OpenAI key",
-    "github": "a GitHub token",
-    "aws": "an AWS key",
-    "wandb": "a Weights & Biases key",
-}
-VARIABLES = {"hf": "HF_TOKEN", "wandb": "WANDB_API_KEY", "openai": "OPENAI_API_KEY", "github": "GITHUB_TOKEN"}
+"""What a token begins with, whose it is, the variable to set instead, and its shape."""
+NAMED = re.compile(r"(wandb\w*|\b(api_)?key)[\"']?\s*[:=]\s*[\"']?$", re.IGNORECASE)
+"""What stands before forty hexadecimal digits that are a key; others are commits and digests."""
 VARIED = 10
 """Fewer different characters than these are a placeholder: `hf_xxxxxxxx…`."""
 
@@ -26,19 +22,19 @@ VARIED = 10
 @rule(severity="error", on="file")
 def check(view: FileView) -> Iterator[Found]:
     text = view.document.text
-    if not text:
-        return
-    starts: list[int] = []
-    for found in TOKENS.finditer(text):
-        kind = found.lastgroup or ""
-        token, at = found[kind], found.start(kind)
-        if len(set(token.rpartition("_")[2].lower())) < VARIED or "example" in token.lower():
+    for begin, name, variable, shape in TOKENS:
+        if begin not in text or not (begin or "wandb" in text.lower()):
             continue
-        starts = starts or [0, *(line.end() for line in re.finditer("\n", text))]
-        line = bisect_right(starts, at)
-        column = at - starts[line - 1] + 1
-        yield Found(
-            at=Place(view.document.file, line, column, line, column + len(token)),
-            message=f"{NAMES[kind]} (`{token[:4]}…`) for everybody who reads this file",
-            help=f"revoke it, and set `{VARIABLES.get(kind, 'a variable of the environment')}` where the job runs",
-        )
+        for found in shape.finditer(text):
+            token, at = found[0], found.start()
+            if len(set(token.rpartition("_")[2].lower())) < VARIED or "example" in token.lower():
+                continue
+            if not begin and NAMED.search(text, max(0, at - 40), at) is None:
+                continue
+            line_start = text.rfind("\n", 0, at) + 1
+            line, column = text.count("\n", 0, at) + 1, at - line_start + 1
+            yield Found(
+                at=Place(view.document.file, line, column, line, column + len(token)),
+                message=f"{name} (`{token[:4]}…`) for everybody who reads this file",
+                help=f"revoke it, and set `{variable}` where the job runs",
+            )
