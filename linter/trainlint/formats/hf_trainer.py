@@ -21,6 +21,8 @@ SIBLINGS = frozenset(
     )
 )  # fmt: skip
 """Keys of other frameworks whose configs hold some of the Trainer's arguments too."""
+SIGN = "per_device_train_batch_size"
+"""A name that no other trainer has: beside it, a file of arguments alone needs no model."""
 MODEL = frozenset(("model_name_or_path", "model_id", "model_name", "base_model_name_or_path", "config_name"))
 
 
@@ -38,7 +40,7 @@ def certainty(document: Document, root: Node | None, least: int = 3) -> int:
     known = arguments.count(root)
     if ("model" in names and not names & MODEL) or known < least:
         return 0
-    named = bool(names & MODEL)
+    named = bool(names & MODEL) or (known == len(names) and SIGN in names)
     if not named and (known < 5 or not names & {"output_dir", "per_device_train_batch_size", "num_train_epochs"}):
         return 0
     if 2 * known < len(names) - 20 and not named:

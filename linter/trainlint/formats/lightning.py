@@ -46,6 +46,8 @@ def recognise(document: Document, root: Node | None) -> int:
     parts = [part for name in ("model", "data") if isinstance(part := root.get(name), Mapping)]
     if "seed_everything" in names or any("class_path" in part for part in parts):
         return 90
+    if names == {"trainer"} and known == len(trainer.entries) and known >= 4:
+        return 60
     return 60 if parts and names <= CLI and not any("_target_" in part for part in parts) and known >= 3 else 0
 
 
