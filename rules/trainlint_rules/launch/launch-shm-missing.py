@@ -1,11 +1,14 @@
 """A container that trains with several processes has the default 64 MiB of shared memory."""
 
+import re
 from collections.abc import Iterator
 
 from trainlint.api import Found, RunView, known, rule, started
 
 ENGINES = ("docker", "podman")
 SHARED = ("--shm-size", "--ipc")
+ALL = re.compile(r"\$(\w+|\{\w+\}|\{\w+\[@\]\})")
+"""A word that is a variable, and may be any options."""
 
 
 @rule(severity="warning")
@@ -26,7 +29,7 @@ def check(view: RunView) -> Iterator[Found]:
             words = [word.text or word.raw for word in start.command.words]
             if start.wrapper not in ENGINES or "run" not in words:
                 continue
-            given = any(word.startswith((*SHARED, "$")) or "/dev/shm" in word for word in words)
+            given = any(word.startswith(SHARED) or "/dev/shm" in word or ALL.fullmatch(word) for word in words)
             if given or not any(word.startswith("--gpus") for word in words):
                 continue
             several = start.launcher in ("torchrun", "accelerate", "deepspeed") and known(run.parallel.world) != 1
