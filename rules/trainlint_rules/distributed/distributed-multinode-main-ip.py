@@ -24,6 +24,8 @@ def _config(fragment: Fragment, view: RunView) -> Iterator[Found]:
     launcher = fragment.written("deepspeed_config.deepspeed_multinode_launcher")
     if not isinstance(machines, int) or machines < 2 or launcher not in (None, "standard"):
         return
+    if fragment.entry("mpirun_config") is not None:
+        return
     starts = [start for one in view.fragments for start in started.trainings(one) if start.launcher == "accelerate"]
     if any(IP in start.options or "machine_rank" in start.options for start in starts):
         return

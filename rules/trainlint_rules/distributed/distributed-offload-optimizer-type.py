@@ -33,10 +33,12 @@ def check(view: RunView) -> Iterator[Found]:
     engine = view.fragment("deepspeed")
     if engine is not None and (engine.entry("optimizer") is not None or engine.written(FORCE) is False):
         return
+    where = f"`{said(place)}`" if place.key else f"the offload of {place.note or 'the engine'}"
     yield Found(
         at=optimizer,
-        message=f"`{said(optimizer)}` can not step on the {'CPU' if place.value == 'cpu' else 'disk'}, where "
-        f"`{said(place)}` keeps its states: accelerate trains with DeepSpeedCPUAdam instead, or DeepSpeed refuses",
+        message=f"`{said(optimizer)}` does not step on the CPU, where {where} keeps its states: accelerate trains with "
+        "DeepSpeedCPUAdam instead, or DeepSpeed refuses",
         help=f"set `{optimizer.key}` to `adamw_torch`, or take the offload out",
         notes=[(place, "states go there")],
+        severity="warning" if "adamw" in optimizer.value else "error",  # Adam all the same, with other bits
     )

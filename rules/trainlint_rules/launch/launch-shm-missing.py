@@ -23,6 +23,7 @@ def check(view: RunView) -> Iterator[Found]:
             message=f"64 MiB of shared memory for {why}: {_outcome(bool(workers))}",
             help="mount an `emptyDir` with `medium: Memory` at `/dev/shm`",
             notes=[(run.launch.gpus, "the devices")],
+            severity="warning" if workers or gpus > 2 else "info",
         )
     for fragment in view.fragments:
         for start in started.trainings(fragment):
