@@ -100,7 +100,7 @@ def asked(run: TrainingRun) -> Question | None:
     words: dict[str, object] = {}
     for path in (*RENAMED, *TOP, *SHARDING):
         value = run.get(path)
-        if value is not None and not (path == "method" and value.value == "freeze"):
+        if value is not None and not (path == "method" and value.value == "freeze" and run.adapter.layers is None):
             words[path] = value.value
     options: dict[str, Options] = {}
     assumptions: list[str] = [value.note for value in run.values.values() if value.origin == "assumed" and value.note]

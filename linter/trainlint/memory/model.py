@@ -69,15 +69,27 @@ class Model:
         self.parameters: dict[str, Parameter] = {}
         self.reference_parameters: list[Parameter] = []
         self.prefix = ""
+        self.layers = 0
         self.copies = 1
 
     def quantizes(self, name: str) -> bool:
         """Whether a linear's weight is held quantized."""
         return self.quantized and name.rpartition(".")[2] not in ("score", "classifier")
 
+    def trains(self, layer: int) -> bool:
+        """Whether a layer of the stack being walked is one of those that train: the last few, or all."""
+        last = self.setup.trained_layers
+        return last <= 0 or layer >= self.layers - last
+
+    @property
+    def trains_here(self) -> bool:
+        """Whether what is being walked may train: outside the layers nothing does where only layers are unfrozen."""
+        layer = self.prefix.rpartition(".")[2]
+        return self.trains(int(layer)) if layer.isdigit() else self.setup.method != "freeze"
+
     def adapts(self, name: str) -> bool:
         """Whether a linear carries an adapter."""
-        if not self.setup.adapted or self.role == "reference":
+        if not self.setup.adapted or self.role == "reference" or not self.trains_here:
             return False
         leaf = name.rpartition(".")[2]
         for target in self.setup.adapter_targets:
@@ -134,6 +146,7 @@ class Model:
         setup = self.setup
         dtype = setup.adapter_dtype if kind == "adapter" else self.weights
         trained = (not setup.adapted or kind == "adapter") and self.role != "reference" and kind != "frozen"
+        trained = trained and self.trains_here
         nbytes = self._quantized_bytes(shape) if kind == "quantized" else rounded(elements * SIZES[dtype])
         dense = self.dense_gradients and group_of(full) != "root" and kind != "quantized"
         found = Parameter(full, kind, elements, dtype, shape, trained or dense, nbytes)

@@ -38,6 +38,7 @@ class Setup:
     adapter_dropout: float = 0.0
     adapter_dtype: str = "float32"
     adapter_kind: str = "lora"
+    trained_layers: int = 0
     modules_to_save: tuple[str, ...] = ()
     # quantization of the frozen base
     quantization_bits: int = 0
@@ -146,6 +147,7 @@ RENAMED = {
     "precision.grad_scaler": "grad_scaler", "precision.gradients": "gradients", "precision.master": "master",
     "precision.moments": "moments", "adapter.rank": "adapter_rank", "adapter.targets": "adapter_targets",
     "adapter.dropout": "adapter_dropout", "adapter.dtype": "adapter_dtype", "adapter.kind": "adapter_kind",
+    "adapter.layers": "trained_layers",
     "adapter.modules_to_save": "modules_to_save", "quantization.bits": "quantization_bits",
     "quantization.type": "quantization_type", "quantization.double": "double_quantization",
     "quantization.storage": "quantization_storage", "quantization.prepared": "quantization_prepared",

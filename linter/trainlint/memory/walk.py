@@ -217,6 +217,7 @@ class Walk(Model):
         values.clear()
         layers = spec.layers.value(self.sizes)
         assert isinstance(layers, int)
+        self.layers = layers
         views, keys = self._layers(stack, shared, layers)
         bodies = [(body, body.sizes(self.sizes)) for body in stack.bodies]
         kept: list[tuple[Storage, int]] = []
@@ -301,7 +302,7 @@ class Walk(Model):
                         break
             checkpointed = full and (layer + 1) % setup.checkpoint_every == 0
             views.append(view)
-            keys.append((body, number, checkpointed))
+            keys.append((body, number if self.trains(layer) else -1 - number, checkpointed))
         return views, keys
 
     def _enter(self, x: Storage) -> tuple[Storage, Node | None]:
