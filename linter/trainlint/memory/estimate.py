@@ -12,7 +12,7 @@ from trainlint.memory.account import SIZES, Totals, rounded
 from trainlint.memory.families import Family, family
 from trainlint.memory.graph import Parameter
 from trainlint.memory.ledger import ALWAYS, REPORTED, STEP, Budget, Ledger
-from trainlint.memory.optimizers import known, state_bytes, step_bytes
+from trainlint.memory.optimizers import known, state_bytes, state_dtype, step_bytes
 from trainlint.memory.parallel import spreads
 from trainlint.memory.setup import DTYPES, Setup
 from trainlint.memory.sharded import fully_sharded
@@ -87,8 +87,27 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
+ANSWERED: dict[tuple[str, Setup], Estimate] = {}
+"""What was asked last: a run's low, likely and high end are often one setup, and searches come back to the same."""
+REMEMBERED = 256
+
+
 def estimate(config: Config, setup: Setup) -> Estimate:
     """The peak of torch's allocator, in bytes a device, over two training steps and what else the setup runs."""
+    key = repr(config), setup
+    try:
+        found = ANSWERED.get(key)
+    except TypeError:  # a knob holds something that a config should not, a list or a mapping
+        return _estimated(config, setup)
+    if found is None:
+        found = _estimated(config, setup)
+        if len(ANSWERED) >= REMEMBERED:
+            ANSWERED.pop(next(iter(ANSWERED)))
+        ANSWERED[key] = found
+    return found
+
+
+def _estimated(config: Config, setup: Setup) -> Estimate:
     with uncollected():
         answer = solve(config, setup)
     phases: dict[str, int] = {}
@@ -143,7 +162,7 @@ def solve(config: Config, setup: Setup, every_layer: bool = False, register: boo
         walk.tape.recording = False
         walk.forward()
         answer.parameters = list(walk.parameters.values())
-        weights(answer.budget, answer.parameters)
+        weights(answer.budget, answer.parameters, codes=codes(setup))
         evaluation(answer.budget, source, setup, every_layer, register)
         return answer
     walk = Walk(source.architecture, source.config, setup, every_layer, register)
@@ -151,7 +170,7 @@ def solve(config: Config, setup: Setup, every_layer: bool = False, register: boo
     answer.parameters = list(walk.parameters.values())
     seen(answer.budget, walk)
     budget = answer.budget
-    weights(budget, answer.parameters)
+    weights(budget, answer.parameters, codes=codes(setup))
     frozen = walk.reference_parameters
     size = sum(p.nbytes * p.copies for p in frozen)
     count = sum(p.elements * p.copies for p in frozen)
@@ -213,11 +232,20 @@ def seen(budget: Budget, walk: Walk) -> None:
     budget.add("inputs", "int64", size // 8, size, STEP, "token ids, labels and padding mask, 8 B each")
 
 
-def weights(budget: Budget, parameters: Iterable[Parameter], phases: Iterable[str] = ALWAYS) -> None:
-    """What the weights take, by kind and dtype."""
+def codes(setup: Setup) -> str:
+    """What quantized weights are held in, as people call it: nf4, int8, int4."""
+    if setup.quantization_bits == 8:
+        return "int8"
+    return setup.quantization_type or ("nf4" if setup.quantization_bits == 4 else f"int{setup.quantization_bits}")
+
+
+def weights(
+    budget: Budget, parameters: Iterable[Parameter], phases: Iterable[str] = ALWAYS, codes: str = "uint8"
+) -> None:
+    """What the weights take, by kind and dtype; that of quantized ones is `codes`."""
     kinds: dict[tuple[str, str], tuple[int, int]] = {}
     for p in parameters:
-        key = WEIGHTS[p.kind], p.dtype
+        key = WEIGHTS[p.kind], codes if p.kind == "quantized" else p.dtype
         elements, nbytes = kinds.get(key, (0, 0))
         kinds[key] = elements + p.elements * p.copies, nbytes + p.nbytes * p.copies
     for (what, dtype), (elements, nbytes) in kinds.items():
@@ -300,7 +328,8 @@ def training(budget: Budget, walk: Walk) -> None:
     if not setup.in_backward and not walk.bucket_views:
         budget.add("gradients", dtype, elements, nbytes, gradient_phases(walk), f"{elements} trained parameters")
     state = state_bytes(setup.optimizer, trained, setup.momentum)
-    budget.add("optimizer state", dtype, elements, state, ALWAYS, f"{setup.optimizer}, {elements} trained parameters")
+    held = state_dtype(setup.optimizer, dtype)
+    budget.add("optimizer state", held, elements, state, ALWAYS, f"{setup.optimizer}, {elements} trained parameters")
     budget.add("loss scale and counters", "float32", 0, 1024 if setup.grad_scaler else 512)
     if not setup.in_backward:
         _step(budget, setup, trained, count)

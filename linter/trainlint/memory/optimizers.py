@@ -91,6 +91,16 @@ def state_bytes(name: str, trained: Sequence[Parameter], momentum: float = 0.0) 
     return sum(one(parameter) * parameter.copies for parameter in trained) + maps
 
 
+def state_dtype(name: str, dtype: str) -> str:
+    """What most of an optimizer's states are held in, for weights of a dtype."""
+    name = ALIASES.get(name, name)
+    if name in TORCHAO:
+        return f"int{TORCHAO[name][0]}"
+    if _blockwise(name) is not None:
+        return "uint8" if name.endswith("8bit") else "float32"
+    return "float32" if name in ("adafactor", "adalomo") else dtype
+
+
 def _state_of(name: str, momentum: float) -> Callable[[Parameter], int]:
     if name in FACTORED:
         return FACTORED[name]

@@ -10,7 +10,7 @@ from trainlint.memory.families import Family
 from trainlint.memory.graph import Parameter
 from trainlint.memory.ledger import ALWAYS, STEP, Budget
 from trainlint.memory.model import group_of
-from trainlint.memory.optimizers import state_bytes, step_bytes
+from trainlint.memory.optimizers import state_bytes, state_dtype, step_bytes
 from trainlint.memory.setup import Setup
 from trainlint.memory.sharding import FlatSharding, Sharding, shard_elements
 from trainlint.memory.walk import Walk
@@ -110,7 +110,8 @@ def _held(budget: Budget, walk: Walk, parameters: list[Parameter], load: str) ->
     phases = (*STEP, "optimizer") if walk.accumulating else ("optimizer",)
     budget.add("gradient shards", load, elements, size, phases, "as the weight shards")
     state = state_bytes(setup.optimizer, optimized, setup.momentum)
-    budget.add("optimizer state shards", load, elements, state, ALWAYS, setup.optimizer)
+    held = state_dtype(setup.optimizer, load)
+    budget.add("optimizer state shards", held, elements, state, ALWAYS, setup.optimizer)
     step = max(
         step_bytes(setup.optimizer, optimized, setup.foreach),
         512 * sum(p.copies for p in optimized) if setup.clip else 0,

@@ -14,7 +14,7 @@ from trainlint.memory.families import Family
 from trainlint.memory.graph import Parameter, Tensor
 from trainlint.memory.ledger import ALWAYS, STEP, Budget
 from trainlint.memory.model import group_of
-from trainlint.memory.optimizers import state_bytes, step_bytes
+from trainlint.memory.optimizers import state_bytes, state_dtype, step_bytes
 from trainlint.memory.setup import Setup
 from trainlint.memory.walk import Walk
 
@@ -124,7 +124,8 @@ def _states(
     budget.add("master weights", "float32", part, rounded(4 * part), ALWAYS, f"{elements} x 4 B / {world} devices")
     flat = Parameter("partition", "linear", part, "float32", (part,), True, rounded(4 * part))
     state = state_bytes(setup.optimizer, [flat], setup.momentum)
-    budget.add("optimizer state shards", "float32", part, state, ALWAYS, setup.optimizer)
+    held = state_dtype(setup.optimizer, "float32")
+    budget.add("optimizer state shards", held, part, state, ALWAYS, setup.optimizer)
     at_once = min(part, SUB_GROUP) if stage == 3 else part
     flatten = 0 if stage == 3 else rounded(part * size) * (2 if stage == 1 else 1)
     shard = Parameter("partition", "linear", at_once, "float32", (at_once,), True, 0)
