@@ -4,16 +4,12 @@ from collections.abc import Iterator
 
 from trainlint.api import Found, RunView, rule, said, setup_of
 
-PLAIN = (
-    "Trainer",
-    "Seq2SeqTrainer",
-    "SFTTrainer",
-    "DPOTrainer",
-    "KTOTrainer",
-    "ORPOTrainer",
-    "CPOTrainer",
-    "RewardTrainer",
-)
+PLAIN = frozenset(
+    (
+        "Trainer", "Seq2SeqTrainer", "SFTTrainer", "DPOTrainer", "KTOTrainer", "ORPOTrainer", "CPOTrainer",
+        "RewardTrainer", "GRPOTrainer", "BCOTrainer", "PRMTrainer", "RLOOTrainer",
+    )
+)  # fmt: skip
 """Trainers whose fifth argument, if no name is given, is `eval_dataset` or comes later."""
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from trainlint.api import Found, RunView, rule, said
+from trainlint.api import Found, RunView, rule, said, since
 
 HIGHER = re.compile(
     r"(.*[_/-])?(accuracy|acc|f1|f1[_-].*|bleu(-?\d)?|sacrebleu|rouge[\w-]*|precision|recall|auc|roc_auc|mcc|matthews_correlation|exact_match|em|map|ndcg.*|mrr.*|iou|miou|dice|chrf|meteor)",
@@ -24,7 +24,8 @@ def check(view: RunView) -> Iterator[Found]:
     name = metric.value.removeprefix("eval_")
     lower, higher = bool(LOWER.fullmatch(name)), bool(HIGHER.fullmatch(name))
     best = saved.best_at_end is not None and saved.best_at_end.value
-    if greater is None and lower and not name.endswith("loss") and best:
+    old = name not in ("loss", "eval_loss") and since(view.run.versions, "transformers", "4.42") is False
+    if greater is None and lower and (old or not name.endswith("loss")) and best:
         yield Found(
             at=metric,
             message=f"a larger `{name}` counts as better by default: the worst checkpoint is loaded at the end",

@@ -7,11 +7,13 @@ from trainlint.api import Found, RunView, rule
 
 FETCHED = ("ONLINE", "REMOTE:", "http:", "https:", "s3:", "gs:", "gcs:")
 
+FILES = (".json", ".jsonl", ".csv", ".parquet", ".txt", ".arrow")
 
-@rule(severity="error", needs=("data.registered",))
+
+@rule(severity="error", formats=("llamafactory", "shell-launcher"))
 def check(view: RunView) -> Iterator[Found]:
     listed, folder = view.run.data.registered, view.root.written("dataset_dir")
-    if listed is None or (isinstance(folder, str) and folder.startswith(FETCHED)):
+    if view.root.framework != "llamafactory" or (isinstance(folder, str) and folder.startswith(FETCHED)):
         return
     for key in ("dataset", "eval_dataset"):
         entry = view.root.entry(key)
@@ -19,7 +21,18 @@ def check(view: RunView) -> Iterator[Found]:
         if entry is None or not isinstance(value, str):
             continue
         for name in filter(None, (part.strip() for part in value.split(","))):
-            if name in listed.value or name.startswith(FETCHED) or "${" in name:
+            if name.startswith(FETCHED) or "$" in name:
+                continue
+            if listed is None:
+                if name.endswith(FILES):
+                    yield Found(
+                        at=entry.value,
+                        message=f"`{name}` is a file: LLaMA-Factory wants a name that `dataset_info.json` gives it",
+                        help="add the file to `dataset_info.json` in `dataset_dir`, and write its name there",
+                        severity="warning",
+                    )
+                continue
+            if name in listed.value:
                 continue
             stem = name.rpartition("/")[2].removesuffix(".json").removesuffix(".jsonl")
             close = [stem] if stem in listed.value else get_close_matches(name, listed.value, n=1, cutoff=0.75)

@@ -37,6 +37,8 @@ TEMPLATES = {
     "falcon": r"falcon\w*",
     "gpt-oss": r"gpt(_oss)?",
 }
+THINKING = {"qwen3": r"qwen3-.*instruct-2507", "qwen3_nothink": r"qwen3-.*thinking-2507"}
+"""Templates with and without empty thinking, and models that are made for the other."""
 BASES = re.compile(r"meta-llama/(meta-)?llama-3(\.\d)?-\d+b|google/gemma-(2-|3-)?\d+b(-pt)?")
 """Checkpoints whose marks were never trained, by the names under which their makers publish them."""
 
@@ -59,6 +61,13 @@ def check(view: RunView) -> Iterator[Found]:
             at=entry.value,
             message=f"`{said(entry)}` has the marks of another family than `{model.value}`",
             help=f"set `{key}` to the template of {' or '.join(sorted(families))}",
+            notes=[(model, "the model")],
+        )
+    elif value in THINKING and re.search(THINKING[value], name):
+        yield Found(
+            at=entry.value,
+            message=f"`{said(entry)}` and `{model.value}` do not agree on whether answers begin with thinking",
+            help=f"set `{key}: {'qwen3_nothink' if value == 'qwen3' else 'qwen3'}`",
             notes=[(model, "the model")],
         )
     elif form == "llamafactory" and BASES.fullmatch(name):

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from trainlint.api import Found, Place, RunView, rule, setup_of
+from trainlint.api import Found, Place, RunView, rule, setup_of, since
 
 KEPT = frozenset(
     (
@@ -27,6 +27,16 @@ def check(view: RunView) -> Iterator[Found]:
     origin = view.root.facts.get("trainer")
     kept = config.open or "remove_unused_columns" in config.sources or trainer.open
     if origin != "transformers" or kept or "def forward" in view.root.document.text:
+        return
+    untyped = [call for call in made.adapters if "task_type" not in call.sources and not call.open and not call.first]
+    if made.adapter and untyped and since(view.run.versions, "transformers", "4.37") is False:
+        yield Found(
+            at=untyped[0].place,
+            message=f"`{untyped[0].short}` has no `task_type`: before transformers 4.37 the Trainer sees none of the "
+            "model's arguments then, and drops every column",
+            help='set `task_type="CAUSAL_LM"` (or what the model is), or `remove_unused_columns=False`',
+            notes=[(view.run.versions.get("transformers"), "the release"), (trainer.place, "the trainer")],
+        )
         return
     collate = trainer.sources.get("data_collator", "")
     for node in ast.walk(module):
