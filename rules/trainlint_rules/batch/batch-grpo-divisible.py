@@ -56,7 +56,7 @@ def _rounds(view: RunView) -> Iterator[tuple[int, str]]:
         return
     each = micro * world.value
     words = f"{micro} x {world.value} process{'es' if world.value != 1 else ''}"
-    if since(run.versions, "trl", "0.17") is not True:
+    if since(run.versions, "trl", "0.17") is not True and known(run.framework) != "ms-swift":
         yield each, words
     if since(run.versions, "trl", "0.17") is not False:
         given = run.batch.generation_steps

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from trainlint.api import Found, RunView, rule, said
+from trainlint.api import Found, RunView, rule, said, started
 
 TRAINERS = ("transformers", "trl")
 """Trainers that hand the model to accelerate, which refuses it."""
@@ -17,6 +17,8 @@ def check(view: RunView) -> Iterator[Found]:
     if script.facts.get("trainer") not in TRAINERS:
         return
     processes, nodes = run.parallel.per_node or run.parallel.world, run.parallel.nodes
+    if (processes is None or not processes.written) and _takes_all(view):
+        processes, nodes = run.device.count, None
     if processes is None or not processes.written:
         return
     here = processes.value
@@ -30,3 +32,11 @@ def check(view: RunView) -> Iterator[Found]:
             help="leave `device_map` out, or start one process",
             notes=[(processes, f"`{said(processes)}`")],
         )
+
+
+def _takes_all(view: RunView) -> bool:
+    """Whether a launcher is asked that starts a process for each device unless told otherwise."""
+    starts = [start for fragment in view.fragments for start in started.trainings(fragment)]
+    return bool(starts) and all(
+        start.launcher == "deepspeed" and not start.options.keys() & {"num_gpus", "include", "i"} for start in starts
+    )

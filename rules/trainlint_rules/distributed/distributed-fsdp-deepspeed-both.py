@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from trainlint.api import Entry, Found, Fragment, RunView, Scalar, Sequence, rule, said
+from trainlint.api import Entry, Found, Fragment, Mapping, RunView, Scalar, Sequence, rule, said
 
 FORMATS = ("hf-trainer", "trl", "llamafactory", "axolotl", "python-script", "shell-launcher")
 ACCELERATE = "distributed_type"
@@ -12,6 +12,15 @@ ACCELERATE = "distributed_type"
 def check(view: RunView) -> Iterator[Found]:
     root = view.root
     engine, fsdp = _asked(root, "deepspeed"), _asked(root, "fsdp")
+    block = _asked(root, "fsdp_config") if root.format == "axolotl" and fsdp is None else None
+    if engine is not None and block is not None:
+        yield Found(
+            at=block,
+            message=f"`{block.name}` beside `{engine.name}`: Axolotl sets both engines up, and only one can train",
+            help=f"keep one of `{block.name}` and `{engine.name}`",
+            notes=[(engine, "the other one")],
+            severity="warning",
+        )
     if engine is not None and fsdp is not None:
         yield Found(
             at=fsdp,
@@ -46,5 +55,5 @@ def _asked(fragment: Fragment, name: str) -> Entry | None:
             return entry if value and str(value).strip().lower() not in ("false", "none", "null", "no") else None
         case Sequence(items=items):
             return entry if items else None
-        case _:
-            return entry
+        case Mapping(entries=entries):
+            return entry if entries else None
