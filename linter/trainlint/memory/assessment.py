@@ -28,7 +28,8 @@ class Assessment:
     what a run may use of the device (low, high; None: unknown). *exceeds*: even the low estimate is over the largest
     capacity; *tight*: the high one is over the smallest; *unknown*: no device. `ledger` and `variant` compute when
     called: the entries that sum to the likely peak, and the same run with other values by path
-    (`variant({"batch.micro": 1})`).
+    (`variant({"batch.micro": 1})`). `glance` gives only the likely device use of such a variant, at a fraction of the
+    price.
     """
 
     allocated: Interval
@@ -43,3 +44,4 @@ class Assessment:
     unknown: tuple[str, ...]
     ledger: Callable[[], Ledger]
     variant: Callable[[Mapping[str, object]], Assessment | None]
+    glance: Callable[[Mapping[str, object]], int | None] | None = None
