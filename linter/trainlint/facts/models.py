@@ -182,6 +182,21 @@ def nearest(model_id: str, count: int = 3) -> tuple[str, ...]:
     return tuple(by_name[close] for close in get_close_matches(name, by_name, n=count, cutoff=0.6))
 
 
+def smaller(model_id: str) -> tuple[Model, ...]:
+    """Models that differ from one in the parameter count of their name alone, and have fewer; the largest first."""
+    entries, _, _ = _entries()
+    if model_id not in entries:
+        return ()
+    model = _model(entries, model_id)
+    series = COUNT.sub("*", model_id.lower())
+    if "*" not in series:
+        return ()
+    like = (_model(entries, name) for name in entries if COUNT.sub("*", name.lower()) == series)
+    kind = model.config.get("model_type")
+    found = [one for one in like if one.parameters < model.parameters and one.config.get("model_type") == kind]
+    return tuple(sorted(found, key=lambda one: -one.parameters))
+
+
 # "7B", "1.5b", "1_6b", "1b7", "350M"; not the 3B of "A3B" (active) or "E4B" (effective), not the 8x7B of a mixture.
 COUNT = re.compile(r"(?<![a-z\d._])(\d+(?:[._]\d+)?)(b|m)(\d?)(?![a-z\d])")
 
