@@ -168,11 +168,12 @@ def _lowered(finding: Finding) -> Finding:
 
 
 def once(findings: Iterable[Finding], rules: Mapping[str, Rule]) -> list[Finding]:
-    """Each finding once, and none where a more specific rule speaks of the same place."""
+    """Each finding once, and none where a more specific rule speaks of the same place, be it in a note."""
     unique = list(dict.fromkeys(findings))
     outranked: set[tuple[str, Place]] = set()
     for finding in unique:
         rule = rules.get(finding.rule)
         if rule is not None:
-            outranked.update((name, finding.place) for name in rule.outranks)
+            places = (finding.place, *(note.place for note in finding.related))
+            outranked.update((name, place) for name in rule.outranks for place in places)
     return [finding for finding in unique if (finding.rule, finding.place) not in outranked]

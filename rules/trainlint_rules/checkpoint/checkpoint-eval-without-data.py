@@ -32,7 +32,9 @@ def check(view: RunView) -> Iterator[Found]:
             )
         case "axolotl":
             every = run.evaluation.every
-            spot = asked or (every if every is not None and every.written and when is None else None)
+            spot = asked or (
+                every if every is not None and every.written and (when is None or not when.written) else None
+            )
             if spot is None or held is None or held.value != 0 or view.root.entry("test_datasets") is not None:
                 return
             yield Found(

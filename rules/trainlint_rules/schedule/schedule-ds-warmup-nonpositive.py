@@ -17,7 +17,7 @@ def check(view: FileView) -> Iterator[Found]:
         if refuses is not False:
             yield Found(
                 at=node,
-                message=f"`warmup_num_steps: {node.raw}` is refused by DeepSpeed 0.19.6 and later: it wants a step at least",
+                message=f"`warmup_num_steps: {node.raw}` is refused by DeepSpeed from 0.19.6 on: it wants one step",
                 help='write `"auto"` under a Hugging Face trainer, or `1`',
                 fix=set_value(node, '"auto"'),
                 severity="error" if refuses else "warning",

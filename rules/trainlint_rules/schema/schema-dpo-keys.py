@@ -11,9 +11,10 @@ CONFIG, TRAINER = "DPOConfig", "kwargs:DPOTrainer"
 @rule(severity="error", formats=FORMATS, outranks=("schema-unknown-key",))
 def check(view: RunView) -> Iterator[Found]:
     objective = view.run.objective
-    if view.root.section != CONFIG and (objective is None or objective.value != "dpo"):
-        return
     if view.root.framework == "llamafactory" or view.root.facts.get("own_loop") or "unsloth" in view.root.document.text:
+        return
+    yield from _arguments(view)
+    if view.root.section != CONFIG and (objective is None or objective.value != "dpo"):
         return
     for gone in departed(view.root, view.run.versions, "trl", CONFIG):
         new = gone.key.renamed_to
@@ -29,7 +30,6 @@ def check(view: RunView) -> Iterator[Found]:
             fix=rename_key(gone.entry, new, "unsafe") if plain and new else None,
             severity=None if gone.certain else "info",
         )
-    yield from _arguments(view)
 
 
 def _arguments(view: RunView) -> Iterator[Found]:

@@ -43,7 +43,7 @@ def check(view: FileView) -> Iterator[Found]:
                 message=f"{names} stand{'s' if len(lost) == 1 else ''} beside `{parent.name}`, which is left empty: "
                 "the indentation is lost",
                 help=f"indent {names} under `{parent.name}`",
-                notes=[(parent.key, "empty")],
+                notes=[(parent.key, "empty"), *((entry.key, "lost too") for entry in lost[1:])],
                 fix=Fix(tuple(edit for entry in lost for edit in _indented(entry)), "safe", "indent"),
             )
 
