@@ -52,7 +52,7 @@ def _resolved(
     root = members[0]
     path = Path(root.file)
     settings = settings_of(path)
-    versions: dict[str, Value[str]] = {}
+    versions: dict[str, Value[str]] = dict(_contained(members))
     for member in reversed(members):
         versions.update(versions_at(Path(member.file).parent))
     versions.update(_installed(members))
@@ -73,6 +73,16 @@ def _resolved(
     files = tuple(dict.fromkeys(member.file for member in members))
     run = build(root.file, root.format, files, draft.values, draft.possible)
     return Resolved(run, tuple(members), tuple(member.reason for member in joined))
+
+
+def _contained(members: list[Fragment]) -> Iterator[tuple[str, Value[str]]]:
+    """Versions that the tag of the container's image says."""
+    for member in reversed(members):
+        named = member.values.get("launch.image")
+        if named is not None and isinstance(named.value, str) and named.place is not None:
+            from trainlint.resolve.versions.container import image
+
+            yield from ((name, value) for name, value in image(named.value, named.place, named.file_format) if value)
 
 
 def _installed(members: list[Fragment]) -> Iterator[tuple[str, Value[str]]]:
