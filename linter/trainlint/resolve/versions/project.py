@@ -22,7 +22,9 @@ FORMAT = "project"
 
 @cache
 def _names() -> re.Pattern[str]:
-    return re.compile("|".join(name.replace("-", "[-_.]") for name in sorted(PACKAGES)), re.IGNORECASE)
+    """A package with something behind it that may say its version: a file without is not parsed."""
+    names = "|".join(name.replace("-", "[-_.]") for name in sorted(PACKAGES))
+    return re.compile(rf"\b(?:{names})(?:\[[^\]\n]*\])?[\"']?\s*[=<>~!@(\]]", re.IGNORECASE)
 
 
 def pyproject(path: Path) -> Iterator[Said]:
