@@ -69,6 +69,7 @@ def check(view: RunView) -> Iterator[Found]:
             message=f"`{said(entry)}` and `{model.value}` do not agree on whether answers begin with thinking",
             help=f"set `{key}: {'qwen3_nothink' if value == 'qwen3' else 'qwen3'}`",
             notes=[(model, "the model")],
+            severity="info",
         )
     elif form == "llamafactory" and BASES.fullmatch(name):
         yield Found(
