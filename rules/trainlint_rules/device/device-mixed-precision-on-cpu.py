@@ -10,7 +10,10 @@ CASTS = "2.3"
 """The first torch with fp16 autocast on processors; transformers refuses before it (trainer.py)."""
 
 
-@rule(severity="warning", needs=("device.cpu_only",))
+TRAINERS = ("hf-trainer", "trl", "llamafactory", "axolotl", "ms-swift", "python-script", "shell-launcher", "accelerate")
+
+
+@rule(severity="warning", needs=("device.cpu_only",), formats=TRAINERS)
 def check(view: RunView) -> Iterator[Found]:
     run = view.run
     asked = _asked(view)

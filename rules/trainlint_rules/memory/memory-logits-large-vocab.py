@@ -7,7 +7,7 @@ from trainlint.api import Found, RunView, at_length, budget, change_words, chose
 SHARE = 0.15
 """Share of the device that logits may take before they are worth a word."""
 FULL = 0.85
-"""Share of the device above which the whole need makes it a warning."""
+"""Share of the device above which the whole need makes it worth a word; a warning above all of it."""
 MOST = 0.4
 """Share of the need that the loss has where the run does not fit without logits either, to be worth a word."""
 PLUGIN = "`cut_cross_entropy: true` with the plugin `axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin`"
@@ -41,7 +41,7 @@ def check(view: RunView) -> Iterator[Found]:
     written = [value for value in (length, run.batch.micro) if value is not None and value.place is not None]
     words = change_words(view, FUSED) if known(run.kernels, "none") == "none" else None
     words = PLUGIN if view.root.format == "axolotl" else words
-    likely = chosen_length(view)
+    likely = chosen_length(view) and full.device_use.likely > room
     yield Found(
         at=written[0] if written else run.model.id or length,
         message=f"logits of {rows} x {length.value} tokens over {vocabulary.value} words take {gib(logits)} in "
