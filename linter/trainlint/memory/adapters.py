@@ -119,6 +119,7 @@ def _dense(walk: Walk, weight: Storage, elements: int, dtype: str) -> Storage:
 def packed_linear(walk: Walk, x: Storage, width: int, out: int) -> Storage:
     """4-bit weight: the dense copy lives only inside forward and inside backward, so nothing is saved.
 
+    Before bitsandbytes 0.43.2 the input was, though nothing needs it.
     Double quantization unpacks one fp32 scale for each 64 weights first.
     """
     tape = walk.tape
@@ -142,7 +143,7 @@ def packed_linear(walk: Walk, x: Storage, width: int, out: int) -> Storage:
         del held
         return [result]
 
-    node = tape.node("mm4bit", (x,), [], call)
+    node = tape.node("mm4bit", (x,), [x] if walk.setup.quantization_keeps_inputs else [], call)
     held = dense(compute)
     result = tape.new(inputs // width * out, compute)
     del held

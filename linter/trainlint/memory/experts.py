@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainlint.memory.graph import Storage
+from trainlint.memory.adapters import packed_linear
+from trainlint.memory.graph import Parameter, Storage
 from trainlint.memory.primitives import div, gather, matmul, mean_rows, mul, scale, softmax, split, sum_rows
 
 if TYPE_CHECKING:
@@ -25,6 +26,13 @@ def grouped_matmul(walk: Walk, x: Storage, weight: Storage, width: int, out: int
         saved.append(weight)
     formula = ((x.elements, x.dtype), (weight.elements, x.dtype))
     return tape.op("grouped_mm", (x, weight), x.elements // width * out, x.dtype, saved, formula)
+
+
+def product_of(walk: Walk, x: Storage, weight: Parameter, width: int, out: int) -> Storage:
+    """Rows times their experts' weights; packed ones are unpacked one by one (in transformers 4 each is a linear)."""
+    if weight.kind == "quantized":
+        return packed_linear(walk, x, width, out)
+    return grouped_matmul(walk, x, weight.tensor, width, out)
 
 
 def experts(
@@ -50,8 +58,10 @@ def experts(
     tokens = x.elements // hidden
     rows = tokens * top
     router = walk.parameter(name + ".gate", "router", (count, hidden))
-    up = walk.parameter(name + ".gate_up", "experts", (count, 2 * ffn, hidden))
-    down = walk.parameter(name + ".down", "experts", (count, hidden, ffn))
+    packed = walk.quantized and walk.setup.quantization_experts
+    kind = "quantized" if packed else "experts"
+    up = walk.parameter(name + ".gate_up", kind, (count * 2 * ffn, hidden) if packed else (count, 2 * ffn, hidden))
+    down = walk.parameter(name + ".down", kind, (count * hidden, ffn) if packed else (count, hidden, ffn))
     seen = tape.cast(x, "float32") if renorm == "raw" else x
     gate_weight = tape.cast(router.tensor, "float32") if renorm == "raw" else router.tensor
     logits = matmul(tape, seen, gate_weight, None, hidden, count)
@@ -75,13 +85,13 @@ def experts(
     token = tape.new(rows, "int64")
     inputs = gather(tape, x, rows * hidden, token)
     weights = gather(tape, scores, rows, order)
-    both = grouped_matmul(walk, inputs, up.tensor, hidden, 2 * ffn)
+    both = product_of(walk, inputs, up, hidden, 2 * ffn)
     gate, straight = split(tape, both, [rows * ffn, rows * ffn])
     del both
     active = activation(walk, gate, act)
     product = mul(tape, active, straight)
     del active, gate, straight
-    out = grouped_matmul(walk, product, down.tensor, ffn, hidden)
+    out = product_of(walk, product, down, ffn, hidden)
     projected, product = out, out  # names of one function: alive to its end
     out = mul(tape, out, weights)
     inverse = tape.new(rows, "int64")

@@ -102,7 +102,7 @@ def activation(walk: Walk, x: Storage, name: str) -> Storage:
     match name:
         case "relu" | "tanh" | "sigmoid":
             return unary(tape, x, name, saves_output=True)
-        case "gelu_new":  # written out in Python: eight tensors
+        case "gelu_new" if not walk.setup.one_gelu:  # written out in Python: eight tensors
             half = scale(tape, x)
             inner = scale(tape, power(tape, x))
             inner = add(tape, x, inner)

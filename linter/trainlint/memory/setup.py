@@ -46,6 +46,8 @@ class Setup:
     double_quantization: bool = False
     quantization_storage: str = "uint8"
     quantization_prepared: bool = False
+    quantization_experts: bool = False
+    quantization_keeps_inputs: bool = False
     # batch and length
     micro_batch: int = 1
     accumulation: int = 1
@@ -65,6 +67,7 @@ class Setup:
     activation_offload: bool = False
     kernels: str = "none"
     attention: str = "sdpa"
+    one_gelu: bool = False
     flash_available: bool = True
     loss: str = "full"
     keep_outputs: bool = False
@@ -151,6 +154,7 @@ RENAMED = {
     "adapter.modules_to_save": "modules_to_save", "quantization.bits": "quantization_bits",
     "quantization.type": "quantization_type", "quantization.double": "double_quantization",
     "quantization.storage": "quantization_storage", "quantization.prepared": "quantization_prepared",
+    "quantization.experts": "quantization_experts",
     "batch.micro": "micro_batch", "batch.accumulation": "accumulation", "batch.eval": "eval_batch",
     "length.max": "length", "length.eval": "eval_length", "length.packing": "packing", "length.padded": "padded",
     "evaluation.batch": "eval_batch", "evaluation.steps": "eval_steps", "evaluation.gather_logits": "eval_gather",
