@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from trainlint.memory.assessment import Assessment
-from trainlint.memory.forecast import assess
+from trainlint.memory.assessment import Assessment, Interval
+from trainlint.memory.forecast import KNOWN as PINNED
+from trainlint.memory.forecast import UNKNOWN, assess
 from trainlint.run import TrainingRun, Value, build
 
 GIB = 1 << 30
+MIB = 1 << 20
 LLAMA: dict[str, object] = {
     "architectures": ["LlamaForCausalLM"],
     "model_type": "llama",
@@ -56,13 +58,63 @@ def assessed(changes: Mapping[str, object] | None = None, **possible: tuple[obje
     return found
 
 
-def test_everything_known_is_a_point() -> None:
+def test_everything_known_leaves_only_what_releases_differ_by() -> None:
     found = assessed()
-    assert found.allocated.low == found.allocated.likely == found.allocated.high > 0
+    likely = found.allocated.likely
+    assert found.allocated == Interval(int(likely * UNKNOWN[0]), likely, int(likely * UNKNOWN[1]))
     assert found.unknown == ()
     assert found.verdict == "unknown"  # no device
     assert found.trainable == found.parameters
     assert found.phases[found.peak_phase] == found.allocated.likely == max(found.phases.values())
+
+
+def test_known_releases_leave_less() -> None:
+    pinned = assessed({"versions.torch": "2.13", "versions.transformers": "5.24"})
+    likely = pinned.allocated.likely
+    assert likely == assessed().allocated.likely
+    assert pinned.allocated == Interval(int(likely * PINNED[0]), likely, int(likely * PINNED[1]))
+
+
+QLORA = {"method": "qlora", "adapter.rank": 8, "quantization.bits": 4, "quantization.type": "nf4"}
+
+
+def test_old_bitsandbytes_kept_inputs() -> None:
+    new = assessed({**QLORA, "versions.bitsandbytes": "0.45.0"})
+    old = assessed({**QLORA, "versions.bitsandbytes": "0.42.0"})
+    unknown = assessed(QLORA)
+    assert old.allocated.likely > new.allocated.likely == unknown.allocated.likely
+    assert unknown.allocated.low == new.allocated.low
+    assert unknown.allocated.high == old.allocated.high > new.allocated.high
+
+
+def test_experts_are_packed_where_they_are_linear_layers() -> None:
+    moe = {**LLAMA, "architectures": ["MixtralForCausalLM"], "model_type": "mixtral"}
+    moe |= {"num_local_experts": 4, "num_experts_per_tok": 2}
+    new = assessed({**QLORA, "model.config": moe, "versions.transformers": "5.2"})
+    old = assessed({**QLORA, "model.config": moe, "versions.transformers": "4.57"})
+    unknown = assessed({**QLORA, "model.config": moe})
+    assert old.allocated.likely < new.allocated.likely == unknown.allocated.likely
+    assert unknown.allocated.low <= old.allocated.likely
+
+
+def test_frozen_units_of_fsdp_keep_what_reentrant_checkpointing_detached() -> None:
+    sharded = {**QLORA, "sharding.kind": "fsdp", "parallel.data": 2, "checkpointing.kind": "full"}
+    sharded["model.config"] = {**LLAMA, "num_hidden_layers": 12}
+    kept = assessed({**sharded, "checkpointing.reentrant": True})
+    freed = assessed({**sharded, "checkpointing.reentrant": False})
+    stream = 4 * 512 * 256 * 2
+    assert kept.phases["backward"] - freed.phases["backward"] >= 8 * stream
+    trainer = assessed({**sharded, "precision.autocast": True})
+    assert any("reentrant checkpointing: yes" in line for line in trainer.assumptions)
+    alone = assessed(sharded)
+    assert alone.allocated.likely == freed.allocated.likely
+    assert alone.allocated.high >= kept.allocated.likely
+
+
+def test_the_flash_package_knows_no_fp32() -> None:
+    short = assessed({**QLORA, "quantization.prepared": True, "attention": "flash"})
+    written = assessed({**QLORA, "quantization.prepared": True, "attention": "sdpa"})
+    assert short.allocated.likely < written.allocated.likely  # grouped heads in fp32: no kernel of torch's fits
 
 
 def test_what_the_driver_shows_is_more_than_the_tensors() -> None:
@@ -134,9 +186,18 @@ def test_exceeding_needs_the_larger_device() -> None:
 
 
 def test_fitting_needs_the_smaller_device() -> None:
-    high = assessed().device_use.high
-    assert assessed({"device.memory": high, "device.memory_high": 2 * high}).verdict == "fits"
-    assert assessed({"device.memory": high - 1, "device.memory_high": 2 * high}).verdict == "tight"
+    most = smallest_that_fits()
+    assert assessed({"device.memory": most, "device.memory_high": 2 * most}).verdict == "fits"
+    assert assessed({"device.memory": most - MIB, "device.memory_high": 2 * most}).verdict == "tight"
+
+
+def smallest_that_fits() -> int:
+    """The smallest device, in whole MiB, that a run fits for certain."""
+    low, high = 1, 1 << 20
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if assessed({"device.memory": middle * MIB}).verdict == "fits" else (middle + 1, high)
+    return low * MIB
 
 
 def test_options_of_versions_span_what_each_alone_needs() -> None:
