@@ -114,7 +114,7 @@ def _one(
         if said is None or not said.written:
             found.values[path] = value
         elif said.value != value.value:
-            found.values[path] = said.beside(value)
+            found.values[path] = said.beside(replace(value, note="the command wins over the job around it"))
     found.facts |= {"commands": tuple(commands), "starts": (start,) if start is not None else (), "launch": start}
     return found
 

@@ -30,6 +30,13 @@ COMMON = frozenset(
     )
 )  # fmt: skip
 """Arguments of the Trainer that other scripts have too."""
+_ENVIRONMENT: dict[str, frozenset[str]] = {
+    "NPROC_PER_NODE": frozenset(("llamafactory", "swift")),
+    "NNODES": frozenset(("llamafactory", "swift")),
+    "WORLD_SIZE": frozenset(("python",)),
+    "ACCELERATE_MIXED_PRECISION": frozenset(("torchrun", "python", "deepspeed", "llamafactory", "swift")),
+}
+"""Variables by the launchers under which they count; `accelerate launch` and torchrun set their own over them."""
 _DRIVERS = ("verl.", "ray.", "openrlhf.", "nemo_rl.")
 """Modules whose one process starts workers on other devices."""
 FORMATS: dict[str, Format] = {
@@ -118,11 +125,16 @@ def add_launcher(fragment: Fragment, start: Launch) -> None:
     section = "torchrun" if start.launcher == "torchtune" else start.launcher
     options = start.arguments if start.launcher == "trl" else start.options
     root, unknown = command_arguments.mapping(options.values(), frozenset(), start.command.place)
+    given = fragment.values.get("precision.mixed")
     _read(fragment, section, root)
+    asked = fragment.values.get("precision.mixed")
+    if given is not None and asked is not None and given is not asked:
+        lost = replace(asked, note="what the program gives to `Accelerator(…)` wins over the launcher")
+        fragment.values["precision.mixed"] = given if given.value == asked.value else given.beside(lost)
     for name, word in start.command.environment.items():
         node = command_arguments.scalar(word)
         key = marked(NAME).get(f"environment.{name}")
-        if key is not None and node is not None and start.launcher in ("llamafactory", "swift", "accelerate"):
+        if key is not None and node is not None and start.launcher in _ENVIRONMENT.get(name, ()):
             value = convert(NAME, name, node, key)
             if value is not None:
                 fragment.values.setdefault(key.path, value)
@@ -152,7 +164,8 @@ def _visible(fragment: Fragment, start: Launch) -> None:
         value: Value[object] = Value(
             len(ids), "written", "CUDA_VISIBLE_DEVICES", word.place, word.raw, file_format=NAME
         )
-        fragment.values["device.count"] = value if before is None else value.beside(before)
+        lost = () if before is None else (replace(before, note="`CUDA_VISIBLE_DEVICES` hides the others"),)
+        fragment.values["device.count"] = value.beside(*lost)
 
 
 def _included(word: Word) -> int | None:

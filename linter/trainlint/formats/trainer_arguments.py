@@ -5,6 +5,8 @@ Sources: transformers 4.30.2-5.24.0 training_args.py, trainer.py.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from trainlint.documents import Entry, Mapping, Node, Place, Scalar, Sequence
 from trainlint.formats import deepspeed, peft, sharding
 from trainlint.formats import trainer_precision as precision
@@ -153,7 +155,8 @@ def optimizer_defaults(draft: Draft) -> None:
     own = engine.values.get("optimizer.name") if engine is not None else None
     if own is not None:
         before = draft.values.get("optimizer.name")
-        draft.values["optimizer.name"] = own if before is None or before.value == own.value else own.beside(before)
+        lost = () if before is None or before.value == own.value else (before,)
+        draft.values["optimizer.name"] = own.beside(*(replace(one, note="DeepSpeed builds its own") for one in lost))
     if not draft.has("optimizer.name"):
         fused = release(draft.versions, tf).since("4.54")
         torch = release(draft.versions, "torch").since("2.8")

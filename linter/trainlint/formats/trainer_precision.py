@@ -11,6 +11,8 @@ utils/fsdp_utils.py; DeepSpeed 0.16.9-0.19.8 runtime/engine.py, runtime/zero/*.p
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from trainlint.formats.format import Draft
 from trainlint.formats.release import by_release, holds, release
 from trainlint.run import Value
@@ -142,7 +144,8 @@ def overrule(draft: Draft, path: str, value: object, note: str) -> None:
     before = draft.values.get(path)
     draft.possible.pop(path, None)
     if before is None or before.value != value:
-        draft.values[path] = Value(value, "derived", note=note)
+        lost = (replace(before, note=note),) if before is not None and before.written else ()
+        draft.values[path] = Value(value, "derived", note=note, losers=lost)
 
 
 def _deepspeed(draft: Draft, half: str | None, why: str) -> None:

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 from trainlint.documents import Place
 from trainlint.formats import Fragment, Reference
+from trainlint.formats.started import trainings
 
 Opener = Callable[[Path], list[Fragment]]
 """Reads a file that was named but not among those to lint; an empty list where it is no config."""
@@ -19,6 +20,8 @@ FILES = frozenset(("deepspeed", "accelerate", "adapter", "config", "script"))
 """Roles whose text may be the path of another config."""
 PARTS = frozenset(("accelerate", "deepspeed", "peft-adapter", "model-config"))
 """Formats that are parts of a run and start none."""
+ACCELERATED = frozenset(("accelerate", "axolotl", "trl", "oumi"))
+"""Launchers that start through accelerate, and so read its config."""
 LEVELS = 6
 """Folders in which a named file is sought: the config's own and those above."""
 WAYS = 8
@@ -161,9 +164,15 @@ class Joiner:
             there = folders.get(folder, [])
             if len(fragments) == 1 and len({id(run[0].fragment) for run in there}) == 1:
                 for run in there:
-                    if not any(member.fragment.format == "accelerate" for member in run):
+                    if not _ignores(run) and not any(member.fragment.format == "accelerate" for member in run):
                         first, *named = self.run(fragments[0], [])
                         run += [Member(first.fragment, Reason("beside", run[0].fragment.file)), *named]
+
+
+def _ignores(run: list[Member]) -> bool:
+    """Whether the run is known to be started by launchers that read no accelerate config: torchrun, `python`, …"""
+    launchers = {start.launcher for member in run if member.fragment.starts for start in trainings(member.fragment)}
+    return bool(launchers) and launchers.isdisjoint(ACCELERATED)
 
 
 def _ways(

@@ -62,7 +62,9 @@ def merged(members: Sequence[Fragment]) -> dict[str, Value[object]]:
     for path, found in said.items():
         (_, first, winner), *rest = sorted(found, key=lambda one: one[0])
         losers = [
-            replace(value, note=_why(path, first, kind)) for _, kind, value in rest if value.value != winner.value
+            replace(value, note=_why(path, first, kind, members[0]))
+            for _, kind, value in rest
+            if value.value != winner.value
         ]
         values[path] = winner.beside(*losers) if losers else winner
     _processes(values, members)
@@ -77,7 +79,8 @@ def explain(draft: Draft) -> None:
     for path, dtype in (("precision.bf16", "bfloat16"), ("precision.fp16", "float16")):
         flag = draft.values.get(path)
         if flag is not None and flag.value is True and compute.value == dtype != COMPUTE.get(str(mixed.value)):
-            lost = replace(mixed, note=f"`{flag.key or path[10:]}` of the trainer wins over the launcher")
+            whose = "DeepSpeed" if flag.file_format == "deepspeed" else "the trainer"
+            lost = replace(mixed, note=f"`{flag.key or path[10:]}` of {whose} wins over the launcher")
             draft.values["precision.compute"] = compute.beside(lost)
 
 
@@ -110,14 +113,16 @@ def _order(path: str, root: Fragment, value: Value[object]) -> tuple[str, ...]:
     return DEFAULT
 
 
-def _why(path: str, winner: str, loser: str) -> str:
+def _why(path: str, winner: str, loser: str, root: Fragment) -> str:
     if path == "checkpointing.kind" and winner == "accelerate":
         return "either side turns it on"
     if loser == "deepspeed" and winner in ("", "launcher") and path in MATCHED:
         return "the Trainer stops where DeepSpeed's value is another than its own, unless it is `auto`"
     if winner == loser:
         return "the first one counts"
-    return f"{NAMES.get(winner, winner)} wins over {NAMES.get(loser, loser)}"
+    own = NAMES["python-script"] if root.format == "python-script" else NAMES["launcher"] if root.starts else NAMES[""]
+    one, other = (own if kind == "" else NAMES.get(kind, kind) for kind in (winner, loser))
+    return f"{one} wins over {other}"
 
 
 def _processes(values: dict[str, Value[object]], members: Sequence[Fragment]) -> None:
