@@ -10,7 +10,10 @@ ALLOWS = {"transformers": "4.42", "accelerate": "1.11"}
 """The first releases that do not refuse fp16 off CUDA (training_args.py, accelerator.py)."""
 
 
-@rule(severity="warning", needs=("device.name",))
+TRAINERS = ("hf-trainer", "trl", "llamafactory", "axolotl", "ms-swift", "python-script", "shell-launcher", "accelerate")
+
+
+@rule(severity="warning", needs=("device.name",), formats=TRAINERS)
 def check(view: RunView) -> Iterator[Found]:
     run = view.run
     found = devices.find(known(run.device.name) or "")
