@@ -29,7 +29,7 @@ def test_defaults_before_transformers_5():
         "attention": "sdpa",
     }
     assert (run.get("clip"), run.get("optimizer.name"), run.get("checkpointing.kind")) == (1.0, "adamw_torch", "none")
-    assert (run.get("sharding.kind"), run.get("method"), run.get("loss")) == ("none", "full", "full")
+    assert (run.get("sharding.kind"), run.get("method"), run.get("loss")) == ("none", "full", "shifted")
     assert not run.possible
 
 

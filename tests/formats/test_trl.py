@@ -28,7 +28,7 @@ def test_what_several_objectives_have_tells_none():
 def test_defaults_of_an_old_release():
     run = draft(SFT, **OLD)
     assert (run.get("precision.bf16"), run.get("checkpointing.kind")) == (False, "none")
-    assert (run.get("precision.weights"), run.get("length.max"), run.get("loss")) == ("float32", 1024, "full")
+    assert (run.get("precision.weights"), run.get("length.max"), run.get("loss")) == ("float32", 1024, "shifted")
 
 
 def test_defaults_of_a_new_release():

@@ -37,6 +37,7 @@ def complete(draft: Draft) -> None:
     _checkpointing(draft, own)
     draft.default("attention", "sdpa", "the transformers that axolotl needs")
     draft.default("loss", "full", NAME)
+    precision.shifted_loss(draft)
     by_release(draft, "optimizer.name", NAME, ("", "adamw_hf"), ("0.8", "adamw_torch_fused"))
     arguments.optimizer_defaults(draft)
     draft.default("zero_grad", "to-none", "transformers")

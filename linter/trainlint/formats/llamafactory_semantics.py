@@ -164,6 +164,7 @@ def _attention_and_loss(draft: Draft) -> None:
     draft.default("attention", "sdpa", "the transformers that LLaMA-Factory needs")
     fused = draft.get("kernels") == "liger" and draft.get("objective") in ("sft", "pretrain")
     draft.derive("loss", "liger" if fused else "full", "`enable_liger_kernel` in stages pt and sft" if fused else NAME)
+    precision.shifted_loss(draft)
 
 
 def _evaluation(draft: Draft) -> None:

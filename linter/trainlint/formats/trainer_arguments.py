@@ -127,6 +127,7 @@ def complete(draft: Draft, fragment: Fragment) -> None:
         draft.default(path, False, tf)
     draft.default("kernels", "none", tf)
     draft.derive("loss", "liger" if draft.get("kernels") == "liger" else "full", "`use_liger_kernel`")
+    precision.shifted_loss(draft)
     draft.default("zero_grad", "to-none", tf)
     draft.default("seed", 42, tf)
     draft.default("schedule.name", "linear", tf)

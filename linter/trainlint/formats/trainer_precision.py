@@ -214,6 +214,16 @@ def reentrant(draft: Draft) -> None:
         by_release(draft, "checkpointing.reentrant", "transformers", ("", True), ("5", False))
 
 
+def shifted_loss(draft: Draft) -> None:
+    """`loss` where transformers copies the logits in float32 to shift them: 4.46 to 4.48 (loss/loss_utils.py).
+
+    Before, the 16-bit logits were let go first, so that the peak is that of today, which shifts the labels.
+    """
+    known = release(draft.versions, "transformers")
+    if draft.get("loss") == "full" and known.since("4.46") and known.since("4.49") is False:
+        draft.values["loss"] = Value("shifted", "derived", note="transformers >=4.46,<4.49")
+
+
 def attention(draft: Draft) -> None:
     """`attention` where it is not written: SDPA, and eager where transformers is known to be before 4.36."""
     if release(draft.versions, "transformers").since("4.36") is False:

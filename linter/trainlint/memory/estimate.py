@@ -261,7 +261,7 @@ def evaluation(budget: Budget, source: Family, setup: Setup, every_layer: bool, 
     transformers 5.24, trainer_pt_utils.py: EvalLoopContainer concatenates what it has with each step's logits. A fused
     loss that makes no logits is followed by a second forward that does (TRL), or left out (Liger).
     """
-    gather, fused = setup.eval_gather, setup.loss not in ("", "full")
+    gather, fused = setup.eval_gather, setup.loss not in ("", "full", "shifted")
     again = fused and gather and setup.loss.startswith("trl")
     plain = dataclasses.replace(setup, loss="full") if fused and gather and not again else setup
     walk = _evaluated(source, plain, every_layer, register)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainlint.memory.graph import Storage
-from trainlint.memory.primitives import matmul, nll, softmax
+from trainlint.memory.primitives import copy, matmul, nll, slice_, softmax
 
 if TYPE_CHECKING:
     from trainlint.memory.walk import Walk
@@ -35,12 +35,21 @@ def head(walk: Walk, x: Storage, name: str, width: int, out: int, bias: int = 0)
 
 
 def causal_loss(walk: Walk, logits: Storage) -> Storage:
-    """Shifted cross entropy in fp32: logits, their fp32 copy, log probabilities."""
+    """Shifted cross entropy in fp32: logits, their fp32 copy, log probabilities.
+
+    From 4.46 to 4.48 transformers shifts the logits, which copies them once more, and since then the labels.
+    """
     tape = walk.tape
     walk.returned.insert(0, logits)
     labels = tape.new(walk.tokens + walk.batch, "int64"), tape.new(walk.tokens, "int64")
     full = tape.cast(logits, "float32")
-    loss = nll(tape, softmax(tape, full, "float32", log=True))
+    if walk.setup.loss == "shifted":
+        words = full.elements // walk.tokens
+        moved = copy(tape, slice_(tape, full, full.elements - walk.batch * words))
+        loss = nll(tape, softmax(tape, moved, "float32", log=True))
+        del moved
+    else:
+        loss = nll(tape, softmax(tape, full, "float32", log=True))
     del labels
     return loss
 

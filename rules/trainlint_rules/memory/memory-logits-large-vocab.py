@@ -12,6 +12,7 @@ MOST = 0.4
 """Share of the need that the loss has where the run does not fit without logits either, to be worth a word."""
 PLUGIN = "`cut_cross_entropy: true` with the plugin `axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin`"
 TRAINS = ("sft", "pretrain")
+BUILT = ("full", "shifted")
 UNFUSED = ("mlx-lm",)
 """Frameworks that have no other loss."""
 FUSED = {"kernels": "liger", "loss": "liger"}
@@ -23,7 +24,11 @@ def check(view: RunView) -> Iterator[Found]:
     vocabulary, length = run.model.shape.vocab, run.length.max
     if memory is None or memory.capacity is None or vocabulary is None or length is None:
         return
-    if known(run.loss) != "full" or (known(run.objective) or "sft") not in TRAINS or view.root.format in UNFUSED:
+    if (
+        (known(run.loss) or "") not in BUILT
+        or (known(run.objective) or "sft") not in TRAINS
+        or view.root.format in UNFUSED
+    ):
         return
     if known(run.model.head, "causal-lm") != "causal-lm":
         return
