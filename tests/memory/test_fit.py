@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from trainlint.memory.assessment import Assessment, Interval
 from trainlint.memory.fit import Fit, fitting
+from trainlint.memory.knobs import knobs
 from trainlint.run import TrainingRun, Value, build
 
 GIB = 1 << 30
@@ -39,7 +40,7 @@ def assessment(room: float, values: Mapping[str, object] | None = None) -> Asses
         allocated=interval,
         device_use=interval,
         capacity=(int(room * GIB), int(room * GIB)),
-        verdict="exceeds",
+        verdict="fits" if need <= room * GIB else "exceeds",
         peak_phase="backward",
         phases={},
         parameters=0,
@@ -87,12 +88,71 @@ def test_nothing_is_proposed_that_does_not_fit() -> None:
     assert fit.least.likely == int(10.5 * GIB)
 
 
-def test_a_length_is_proposed_only_where_the_data_are_known_to_be_shorter() -> None:
+def test_a_length_that_the_data_allow_keeps_the_training() -> None:
     run = run_of(data__tokens__max=1000)
-    fit = fitting(assessment(20.5), run, lambda values: "length.max" in values)
-    assert fit.changes[0].values == {"length.max": 1024}
-    guessed = run_of(data__tokens__max=1000, data__estimated=True)
-    assert fitting(assessment(20.5), guessed, lambda values: "length.max" in values).changes == ()
+    (change,) = fitting(assessment(20.5), run, lambda values: "length.max" in values).changes
+    assert change.values == {"length.max": 1024}
+    assert change.keeps
+
+
+def test_a_length_that_may_cut_samples_changes_it_and_stays_above_what_the_data_are_thought_to_need() -> None:
+    run = run_of(data__tokens__max=1500, data__estimated=True)
+    (change,) = fitting(assessment(24.5), run, lambda values: "length.max" in values).changes
+    assert change.values == {"length.max": 2048}
+    assert not change.keeps
+    assert fitting(assessment(20.5), run, lambda values: "length.max" in values).changes == ()
+
+
+def test_where_nothing_fits_what_frees_nothing_is_left_out() -> None:
+    fit = fitting(assessment(1), run_of(), lambda values: "method" not in values and "length.max" not in values)
+    assert fit.least is not None
+    assert "kernels" not in fit.least.values
+    assert fit.least.values["optimizer.name"] == "adamw_bnb_8bit"
+
+
+def test_one_knob_is_turned_no_further_than_needed() -> None:
+    (change,) = fitting(assessment(29), run_of(batch__micro=8), lambda values: "batch.micro" in values).changes
+    assert change.values["batch.micro"] == 4
+
+
+def test_a_thorough_search_says_what_is_not_enough_and_what_frees_most() -> None:
+    fit = fitting(assessment(25), run_of(), lambda values: True, limit=6, thorough=True)
+    assert fit.most is not None
+    assert fit.most.parts[0][0].name == "QLoRA"
+    assert fit.frees == (32 - 17) * GIB
+    names = [change.parts[0][0].name for change in fit.singles]
+    assert "8-bit optimizer" in names
+    assert "micro batch" not in names
+    assert [change.keeps for change in fit.changes] == sorted((change.keeps for change in fit.changes), reverse=True)
+
+
+def test_shards_and_8_bit_moments_do_not_go_together() -> None:
+    run = run_of(device__count=8, sharding__kind="none", parallel__data=8)
+    names = [knob.name for knob in knobs(run)]
+    assert names.index("sharding") < names.index("LoRA")
+    fit = fitting(assessment(1), run, lambda values: "method" not in values)
+    assert fit.least is not None
+    assert not {"sharding.kind", "optimizer.name"} <= set(fit.least.values)
+
+
+def test_a_search_is_bounded() -> None:
+    asked: list[object] = []
+
+    def glance(values: Mapping[str, object]) -> int:
+        asked.append(values)
+        return 99 * GIB
+
+    run = run_of(batch__micro=65536, length__max=131072, model__id="Qwen/Qwen2.5-72B-Instruct", device__count=8)
+    fitting(replace(assessment(1), glance=glance), run, lambda values: True, limit=6, thorough=True)
+    assert len(asked) < 60
+
+
+def test_smaller_models_are_of_the_same_series() -> None:
+    last = knobs(run_of(model__id="Qwen/Qwen2.5-7B-Instruct"))[-1]
+    assert [values["model.id"] for values in last.settings][:2] == [
+        "Qwen/Qwen2.5-3B-Instruct",
+        "Qwen/Qwen2.5-1.5B-Instruct",
+    ]
 
 
 def test_an_odd_batch_goes_down_to_one() -> None:

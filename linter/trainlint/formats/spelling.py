@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from trainlint.formats.reading import Key, marked
@@ -37,6 +37,11 @@ PREFERRED = frozenset(
 WORDS: dict[tuple[str, str, object], tuple[tuple[str, str], ...]] = {
     ("axolotl", "method", "lora"): (("adapter", "lora"),),
     ("axolotl", "method", "qlora"): (("adapter", "qlora"), ("load_in_4bit", "true")),
+    ("axolotl", "activation_offload", True): (("activation_offloading", "true"),),
+    ("axolotl", "kernels", "liger"): (
+        ("plugins", "[axolotl.integrations.liger.LigerPlugin]"),
+        ("liger_fused_linear_cross_entropy", "true"),
+    ),
     ("axolotl", "optimizer.name", "adamw_bnb_8bit"): (("optimizer", "adamw_bnb_8bit"),),
     ("llamafactory", "method", "lora"): (("finetuning_type", "lora"),),
     ("llamafactory", "method", "qlora"): (("finetuning_type", "lora"), ("quantization_bit", "4")),
@@ -53,17 +58,36 @@ def spell(format_name: str, syntax: str, path: str, value: object, key: str = ""
 
     `key` is the one the user has written for the path, if any; the spelling keeps to it.
     """
-    own = next((WORDS[name, path, value] for name in _schemas(format_name) if (name, path, value) in WORDS), None)
-    pairs = own or _pair(format_name, path, value, key)
-    if pairs is None:
+    pairs = spelled(format_name, path, value, key)
+    return None if pairs is None else written(syntax, pairs)
+
+
+def spelled(format_name: str, path: str, value: object, key: str = "") -> tuple[tuple[str, str], ...] | None:
+    """A value as keys of the format with their texts; None where the format has no word for it."""
+    try:
+        own = next((WORDS[name, path, value] for name in _schemas(format_name) if (name, path, value) in WORDS), None)
+    except TypeError:  # a list or a mapping
         return None
+    return own or _pair(format_name, path, value, key)
+
+
+def written(syntax: str, pairs: Iterable[tuple[str, str]]) -> str:
+    """Keys with their texts as the syntax writes them, each in backticks."""
     return " and ".join(f"`{_written(syntax, name, text)}`" for name, text in pairs)
+
+
+def key_for(format_name: str, path: str) -> str:
+    """The key that a format has for a path, the one that today's releases document; empty where it has none."""
+    candidates = sorted(_keys(format_name, path), key=lambda found: found[0] not in PREFERRED)
+    return candidates[0][0] if candidates else ""
 
 
 def _pair(format_name: str, path: str, value: object, key: str) -> tuple[tuple[str, str], ...] | None:
     candidates = list(_keys(format_name, path))
     candidates.sort(key=lambda found: (found[0] != key, found[0] not in PREFERRED))
     for name, mark in candidates:
+        if "_kwargs." in name:  # a word for it alone would drop what else the mapping holds
+            continue
         text = _text(mark, value)
         if text is not None:
             return ((name, text),)

@@ -1,155 +1,250 @@
 """Which changes make a run fit its device: a search over variants of the estimate, the cheapest changes first.
 
-In order: a smaller micro batch with more accumulation trains the same and costs some speed; activation checkpointing
-recomputes the forward pass; fused kernels and 8-bit moments change numbers slightly; a shorter length is proposed only
-where the data are known to be shorter; adapters train something else and come last.
+Knobs that keep the training what it is are tried each alone, then as few of them together as do; only where all of them
+together are not enough, one that changes the training comes in, with as few of the others as it needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from trainlint.memory.assessment import Assessment
-from trainlint.run import TrainingRun, Value, known
+from trainlint.memory.knobs import Knob, Values, knobs
+from trainlint.run import TrainingRun
 
-Values = Mapping[str, object]
-
-ADAM = ("adamw_torch", "adamw_torch_fused", "adamw_hf", "adamw_apex_fused", "adamw_anyprecision", "adamw")
 LIKELY_SHARE = 0.92
 """Where no change fits for certain, one whose likely need is below this share of the device will do."""
+WORTH = 1.01
+"""A knob without which a run needs less than this times as much is left out where nothing fits anyway."""
+MOST = 56
+"""Variants that a search may ask for."""
+
+Part = tuple[int, int]
+"""A knob and its setting, by number."""
+Parts = tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Values by path that make the run fit, and the bytes of the device that it then uses: likely and at most."""
+    """Knobs with their settings, and the memory of the run that has them."""
 
-    values: Values
-    likely: int
-    high: int
+    parts: tuple[tuple[Knob, Values], ...]
+    memory: Assessment
+
+    @property
+    def values(self) -> Values:
+        """All values by path."""
+        return {path: value for _, values in self.parts for path, value in values.items()}
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the training stays what it is."""
+        return all(knob.keeps for knob, _ in self.parts)
+
+    @property
+    def likely(self) -> int:
+        """Bytes of the device that it then is likely to use."""
+        return self.memory.device_use.likely
+
+    @property
+    def cost(self) -> str:
+        """What it costs, those that are free left out where others are not."""
+        costs = [knob.cost for knob, _ in self.parts]
+        return "; ".join([cost for cost in costs if not cost.startswith("none")] or costs[:1])
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What a search found: `changes`, each of which alone makes the run fit, the cheapest first; `least`, everything at
-    once that trains the same parameters, whether it fits or not (None: there is nothing to change).
+    """What a search found: `changes` that make the run fit, the cheapest first; `singles`, each knob alone at its
+    strongest, where that does not fit; `most`, the single knob that frees most, and `frees`, the bytes that it does.
+
+    `least` is everything at once that keeps the training what it is, where that does not fit (None: it does, or there
+    is nothing to change).
     """
 
     changes: tuple[Change, ...] = ()
     least: Change | None = None
+    singles: tuple[Change, ...] = ()
+    most: Change | None = None
+    frees: int = 0
 
 
-def fitting(memory: Assessment, run: TrainingRun, sayable: Callable[[Values], bool], limit: int = 2) -> Fit:
+def fitting(
+    memory: Assessment,
+    run: TrainingRun,
+    sayable: Callable[[Values], bool],
+    limit: int = 2,
+    thorough: bool = False,
+) -> Fit:
     """Up to `limit` changes, each of which makes the run fit. Nothing where no device is known.
 
-    `sayable` tells whether the user's format has words for a change.
+    `sayable` tells whether the user's format has words for a change. `thorough`: also what changes the training, and
+    what is not enough alone.
     """
     if memory.capacity is None:
         return Fit()
-    search = _Search(memory, memory.capacity[0])
-    batches = [step for step in _smaller_batches(run) if sayable(step)]
-    steps = [step for step in _steps(run) if sayable(step)]
-    together: dict[str, object] = {}
-    for step in (*batches[-1:], *steps):
-        together |= step
-    least = search.changed(together)
-    if least is not None and search.fits(least):
-        return Fit(tuple(search.cheapest(batches, steps, least, limit)), least)
-    for step in _adapters(run):
-        if sayable(step):
-            for values in (step, {**together, **step}):
-                adapted = search.changed(values)
-                if adapted is not None and search.fits(adapted):
-                    return Fit((adapted,), least)
-    return Fit((), least)
+    known = [_sayable(knob, sayable) for knob in knobs(run)]
+    search = _Search(memory, memory.capacity[0], [knob for knob in known if knob.settings])
+    keeping, changing = search.numbers(keeps=True), search.numbers(keeps=False)
+    changes = list(search.alone(keeping, limit))
+    least = None
+    if not changes:
+        found, least = search.together(keeping)
+        changes += [found] if found is not None else []
+    if not changes or thorough:
+        better = search.altered(changing, keeping, limit if thorough else 1)
+        changes += [change for change in better if not changes or _better(change, changes[0])]
+    if not thorough:
+        return Fit(tuple(changes), least)
+    singles = [search.made(((knob, len(search.knobs[knob].settings) - 1),)) for knob in (*keeping, *changing)]
+    alone = [change for change in singles if change is not None]
+    most = min(alone, key=lambda change: change.likely, default=None)
+    frees = memory.device_use.likely - most.likely if most is not None else 0
+    fits = {change.parts[0][0].name for change in changes if len(change.parts) == 1}
+    rest = tuple(change for change in alone if change.parts[0][0].name not in fits)
+    return Fit(tuple(changes), least, rest, most if frees > 0 else None, max(0, frees))
 
 
-@dataclass(frozen=True, slots=True)
+def _better(change: Change, first: Change) -> bool:
+    """Whether a change of the training has something for it that one which keeps it lacks."""
+    certain = change.memory.verdict == "fits" and first.memory.verdict != "fits"
+    return certain or len(change.parts) < len(first.parts) or len(change.parts) == 1
+
+
+def _sayable(knob: Knob, sayable: Callable[[Values], bool]) -> Knob:
+    """The knob with those of its settings that can be said in the user's file, or elsewhere."""
+    settings = knob.settings if knob.phrase else tuple(values for values in knob.settings if sayable(values))
+    return replace(knob, settings=settings)
+
+
+@dataclass(slots=True)
 class _Search:
     memory: Assessment
     room: int
+    knobs: Sequence[Knob]
+    likely: dict[Parts, int | None] = field(default_factory=dict)
+    variants: dict[Parts, Change | None] = field(default_factory=dict)
 
-    def changed(self, values: Values) -> Change | None:
-        """What the run needs with other values; None where there are none, or it can not be said."""
-        variant = self.memory.variant(values) if values else None
-        return Change(dict(values), variant.device_use.likely, variant.device_use.high) if variant is not None else None
+    def numbers(self, keeps: bool) -> list[int]:
+        """The knobs that keep the training, or those that do not."""
+        return [number for number, knob in enumerate(self.knobs) if knob.keeps == keeps]
 
-    def fits(self, change: Change) -> bool:
+    def values(self, parts: Parts) -> Mapping[str, object]:
+        """All values of some knobs' settings, by path."""
+        settings = (self.knobs[knob].settings[setting] for knob, setting in parts)
+        return {path: value for values in settings for path, value in values.items()}
+
+    def need(self, parts: Parts) -> int | None:
+        """What the run is likely to need with these settings; None where it can't be said, or too much was asked."""
+        if parts not in self.likely:
+            if len(self.likely) + len(self.variants) >= MOST:
+                return None
+            glance = self.memory.glance
+            if glance is not None:
+                self.likely[parts] = glance(self.values(parts))
+            else:
+                made = self.made(parts)
+                self.likely[parts] = made.likely if made is not None else None
+        return self.likely[parts]
+
+    def made(self, parts: Parts) -> Change | None:
+        """The change as a whole."""
+        if parts not in self.variants:
+            memory = self.memory.variant(self.values(parts)) if parts else None
+            chosen = tuple((self.knobs[knob], self.knobs[knob].settings[setting]) for knob, setting in parts)
+            self.variants[parts] = Change(chosen, memory) if memory is not None else None
+        return self.variants[parts]
+
+    def fits(self, parts: Parts) -> bool:
         """Whether it fits for certain, or is likely to with room to spare."""
-        return change.high <= self.room or change.likely <= LIKELY_SHARE * self.room
+        need = self.need(parts)
+        if need is None or need > self.room:
+            return False
+        if need <= LIKELY_SHARE * self.room:
+            return True
+        change = self.made(parts)
+        return change is not None and change.memory.verdict == "fits"
 
-    def cheapest(self, batches: list[Values], steps: list[Values], least: Change, limit: int) -> Iterator[Change]:
-        """Single changes that fit, else as few together as do; with `least`, which is all of them, it fits."""
-        found = 0
-        for group in (self.largest(batches), *map(self.changed, steps)):
-            if group is not None and self.fits(group):
-                yield group
-                found += 1
-            if found == limit:
-                return
-        if not found:
-            yield self.fewest(least, [*batches[-1:], *steps])
-
-    def largest(self, batches: list[Values]) -> Change | None:
-        """The first of ever smaller batches that fits; the last is tried before the others."""
-        last = self.changed(batches[-1]) if batches else None
-        if last is None or not self.fits(last):
+    def mildest(self, knob: int, others: Parts = ()) -> Parts | None:
+        """The first setting of a knob that fits beside others; the last is tried before the ones between."""
+        first, last = 0, len(self.knobs[knob].settings) - 1
+        if not self.fits(_joined(others, (knob, last))):
             return None
-        tried = (self.changed(values) for values in batches[:-1])
-        return next((change for change in tried if change is not None and self.fits(change)), last)
+        while first < last:
+            middle = (first + last) // 2
+            if self.fits(_joined(others, (knob, middle))):
+                last = middle
+            else:
+                first = middle + 1
+        return _joined(others, (knob, last))
 
-    def fewest(self, change: Change, steps: list[Values]) -> Change:
-        """The change without the steps that it does without, the dearest tried first."""
-        for step in reversed(steps):
-            rest = self.changed({path: value for path, value in change.values.items() if path not in step})
-            if rest is not None and self.fits(rest):
-                change = rest
-        return change
+    def alone(self, numbers: list[int], limit: int) -> Iterator[Change]:
+        """Single knobs that are enough."""
+        found = 0
+        for knob in numbers:
+            parts = self.mildest(knob) if found < limit else None
+            change = self.made(parts) if parts is not None else None
+            if change is not None:
+                found += 1
+                yield change
+
+    def together(self, numbers: list[int]) -> tuple[Change | None, Change | None]:
+        """As few knobs as are enough together; or, where they are not, all of them at once."""
+        parts: Parts = ()
+        for part in self.strongest(numbers):
+            parts = _joined(parts, part)
+            if self.fits(parts):
+                return self.made(self.eased(parts)), None
+        for part in reversed(parts):  # what frees nothing is not worth a word
+            rest = tuple(other for other in parts if other != part)
+            need, without = self.need(parts), self.need(rest) if rest else None
+            if need is not None and without is not None and without <= WORTH * need:
+                parts = rest
+        return None, self.made(parts) if parts else None
+
+    def strongest(self, numbers: list[int]) -> list[Part]:
+        """The last setting of each knob, those that free most first, without those that do not go with one before."""
+        last = [(knob, len(self.knobs[knob].settings) - 1) for knob in numbers]
+        last.sort(key=lambda part: self.need((part,)) or self.memory.device_use.likely)
+        chosen: list[Part] = []
+        for part in last:
+            one = self.knobs[part[0]]
+            others = [self.knobs[knob] for knob, _ in chosen]
+            if not any(other.name == one.against or other.against == one.name for other in others):
+                chosen.append(part)
+        return chosen
+
+    def eased(self, parts: Parts, kept: int | None = None) -> Parts:
+        """The same without the knobs that it does without, the dearest tried first, and each no further than needed;
+        `kept` is one that stays.
+        """
+        for part in reversed(parts):
+            rest = tuple(other for other in parts if other != part)
+            if rest and part[0] != kept and self.fits(rest):
+                parts = rest
+        for knob, setting in parts:
+            if setting and knob != kept:
+                rest = tuple(other for other in parts if other[0] != knob)
+                parts = self.mildest(knob, rest) or parts
+        return parts
+
+    def altered(self, changing: list[int], keeping: list[int], limit: int) -> list[Change]:
+        """Knobs that change the training and are enough, alone or with those that keep it."""
+        everything = tuple(sorted(self.strongest(keeping)))
+        found: list[Change] = []
+        for knob in changing:
+            parts = self.mildest(knob)
+            if parts is None and everything:
+                parts = self.mildest(knob, everything)
+                parts = self.eased(parts, knob) if parts is not None else None
+            change = self.made(parts) if parts is not None else None
+            if change is not None:
+                found.append(change)
+            if len(found) == limit:
+                break
+        return found
 
 
-def _smaller_batches(run: TrainingRun) -> Iterator[Values]:
-    """The micro batch halved as often as it goes, the effective batch kept."""
-    micro, steps = known(run.batch.micro), known(run.batch.accumulation)
-    if micro is None:
-        return
-    size = micro
-    while size > 1 and size % 2 == 0:
-        size //= 2
-        if steps is None:
-            yield {"batch.micro": size}
-        else:
-            yield {"batch.micro": size, "batch.accumulation": steps * micro // size}
-    if size > 1:
-        yield {"batch.micro": 1, "batch.accumulation": (steps or 1) * micro}
-
-
-def _steps(run: TrainingRun) -> Iterator[Values]:
-    if _word(run.checkpointing.kind) != "full":
-        yield {"checkpointing.kind": "full"}
-    if _word(run.kernels) in ("", "none"):
-        yield {"kernels": "liger", "loss": "liger"}
-    names = [value.value for value in run.possible.get("optimizer.name", ())] or [_word(run.optimizer.name)]
-    if _word(run.method) in ("full", "freeze") and all(name in ADAM for name in names):
-        yield {"optimizer.name": "adamw_bnb_8bit"}
-    length, longest = known(run.length.max), run.data.tokens.get("max")
-    if length is not None and longest is not None and not known(run.data.estimated, False):
-        shorter = -(-longest.value // 64) * 64
-        if shorter < length:
-            yield {"length.max": shorter}
-
-
-def _adapters(run: TrainingRun) -> Iterator[Values]:
-    lora = {
-        "method": "lora",
-        "adapter.rank": known(run.adapter.rank, 16),
-        "adapter.targets": known(run.adapter.targets, ("all-linear",)),
-        "adapter.dtype": "float32",
-    }
-    if _word(run.method) == "full":
-        yield lora
-    if _word(run.method) in ("full", "lora") and known(run.quantization.bits) is None:
-        yield {**lora, "method": "qlora", "quantization.bits": 4, "quantization.type": "nf4"}
-
-
-def _word(value: Value[str] | None) -> str:
-    return "" if value is None else value.value
+def _joined(parts: Parts, part: Part) -> Parts:
+    return tuple(sorted((*parts, part)))

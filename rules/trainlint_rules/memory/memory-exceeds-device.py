@@ -12,7 +12,7 @@ from trainlint.api import (
     device_words,
     gib,
     may_be_sharded,
-    memory_help,
+    memory_advice,
     phase_words,
     pressure_spot,
     rule,
@@ -37,11 +37,13 @@ def check(view: RunView) -> Iterator[Found]:
     spread = sharded(view, memory) if may_be_sharded(view) else None
     unsure = spread is not None and spread.device_use.low <= room
     likely = f", likely {gib(need.likely)}," if gib(need.likely) != gib(need.low) else ""
+    help_, fix = memory_advice(view, full)
     yield Found(
         at=pressure_spot(view, memory),
         message=f"{subject}needs at least {gib(need.low)}{likely} {phase_words(memory)}, "
         f"{device_words(view)} has {gib(room)}{', unless a launcher shards it' * unsure}{assumed(memory)}",
-        help=memory_help(view, full),
+        help=help_,
+        fix=fix,
         notes=[(view.run.device.name, "the device")],
         severity="info" if by_length and not chosen_length(view) else "warning" if by_length or unsure else None,
     )

@@ -13,7 +13,7 @@ from trainlint.api import (
     gib,
     known,
     may_be_sharded,
-    memory_help,
+    memory_advice,
     phase_words,
     pressure_spot,
     rule,
@@ -41,10 +41,12 @@ def check(view: RunView) -> Iterator[Found]:
     if need.low > most or need.likely <= TIGHT * room:
         return
     over = "more than" if need.likely > room else f"{100 * need.likely / room:.0f} % of"
+    help_, fix = memory_advice(view, full)
     yield Found(
         at=pressure_spot(view, full),
         message=f"needs about {gib(need.likely)} {phase_words(full)}, {over} the {gib(room)} that "
         f"{device_words(view)} has{assumed(memory)}",
-        help=memory_help(view, full),
+        help=help_,
+        fix=fix,
         notes=[(view.run.device.name, "the device")],
     )
