@@ -24,6 +24,7 @@ _HINT = re.compile(
     r"accelerate|torchrun|torch\.distributed|deepspeed|python|llamafactory|axolotl|\btune run|mlx_lm|\btrl |\bswift |"
     r"#SBATCH|\buv run|\bmegatron (?:sft|pt|rlhf)|\blitgpt "
 )
+_GPUS = re.compile(r"^#SBATCH.*\bgpu", re.MULTILINE)
 _SHELLS = frozenset(("bash", "sh", "zsh", "source", "."))
 _ENDINGS = (".sh", ".bash", ".slurm")
 
@@ -35,8 +36,8 @@ def recognise(document: Document, root: Node | None) -> int:
     commands, starts = _parsed(document)
     if any(start.trains for start in starts):
         return 85
-    asks = "#SBATCH" in document.text and re.search(r"^#SBATCH.*\bgpu", document.text, re.MULTILINE)
-    return 60 if asks and any(script(command) is not None for command in commands) else 0
+    asks = _GPUS.search(document.text)
+    return 60 if asks and (likely(starts) or any(script(command) is not None for command in commands)) else 0
 
 
 def read(document: Document, root: Node | None) -> Fragment:
@@ -48,6 +49,8 @@ def read(document: Document, root: Node | None) -> Fragment:
 
     commands, starts = _parsed(document)
     training = [start for start in starts if start.trains]
+    if not training and _GPUS.search(document.text):
+        training = likely(starts)
     main = max(training, key=values.weight, default=None)
     found = directives(document)
     where = folders(commands)
@@ -68,6 +71,7 @@ def read(document: Document, root: Node | None) -> Fragment:
             fragment.references.append(placed(reference, where[id(command)]))
     fragment.starts = True
     fragment.facts |= {"commands": commands, "starts": starts, "launch": main, "slurm": found}
+    fragment.facts["trainings"] = tuple(training)
     return fragment
 
 
@@ -82,6 +86,11 @@ def _parsed(document: Document) -> tuple[tuple[Command, ...], tuple[Launch, ...]
     from trainlint.formats.launch_values import parsed
 
     return parsed(document.file, document.text)
+
+
+def likely(starts: tuple[Launch, ...]) -> list[Launch]:
+    """The programs that a job with GPUs most likely trains with, where none says so by its name: `main.py`."""
+    return [start for start in starts if ((start.program and start.program.text) or "").endswith("main.py")]
 
 
 def script(command: Command) -> Word | None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, cast
 from trainlint.formats.fragment import Fragment
 
 if TYPE_CHECKING:
-    from trainlint.formats.command_line import Command
-    from trainlint.formats.launch import Launch
-    from trainlint.formats.slurm import Directive
+    from trainlint.formats.command_line import Command as Command
+    from trainlint.formats.launch import Launch as Launch
+    from trainlint.formats.slurm import Directive as Directive
 
 
 def commands(fragment: Fragment) -> tuple[Command, ...]:
@@ -20,8 +20,9 @@ def commands(fragment: Fragment) -> tuple[Command, ...]:
 
 def trainings(fragment: Fragment) -> tuple[Launch, ...]:
     """The launches that start a training."""
+    told = cast("tuple[Launch, ...] | None", fragment.facts.get("trainings"))
     starts = cast("tuple[Launch, ...]", fragment.facts.get("starts") or ())
-    return tuple(start for start in starts if start.trains)
+    return told if told is not None else tuple(start for start in starts if start.trains)
 
 
 def directives(fragment: Fragment) -> Mapping[str, Directive]:
