@@ -19,8 +19,8 @@ num_processes: 8
 def fragments(**texts: str) -> list[Fragment]:
     found: list[Fragment] = []
     for name, text in texts.items():
-        syntax = "shell" if name == "run" else "yaml"
-        document = from_text(f"{name}.{'sh' if syntax == 'shell' else 'yaml'}", text, syntax)
+        shell = name == "run"
+        document = from_text(f"{name}.{'sh' if shell else 'yaml'}", text, "shell" if shell else "yaml")
         found += [fragment for _, fragment in recognise(document, built_in())]
     return found
 

@@ -22,10 +22,11 @@ def check(view: RunView) -> Iterator[Found]:
             help=f"set `gradient_checkpointing` to `false`, `{own.name}` does it without gathering weights twice",
             notes=[(own if on else None, "FSDP's own")],
         )
-    elif on and trainer is not None and known(view.run.sharding.kind) == "fsdp" and _full(view):
+    elif on and trainer is not None and _first(view) and _full(view):
         yield Found(
             at=trainer,
-            message=f"`{said(trainer)}` under FSDP gathers each layer's weights once more in the backward pass",
+            message=f"`{said(trainer)}` under FSDP version 1 gathers each layer's weights once more in the backward "
+            "pass",
             help="set `activation_checkpointing` in the FSDP config instead, and `gradient_checkpointing: false`",
             notes=[(view.run.sharding.kind, "FSDP is on")],
             severity="info",
@@ -45,6 +46,12 @@ def _own(view: RunView) -> Entry | None:
             if entry := _true(fragment, key):
                 return entry
     return None
+
+
+def _first(view: RunView) -> bool:
+    """Whether it is version 1 of FSDP, or may be."""
+    kind, possible = view.run.sharding.kind, view.run.possible.get("sharding.kind", ())
+    return kind.value == "fsdp" if kind is not None else any(value.value == "fsdp" for value in possible)
 
 
 def _full(view: RunView) -> bool:

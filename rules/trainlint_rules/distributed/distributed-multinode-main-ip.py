@@ -37,14 +37,16 @@ def _config(fragment: Fragment, view: RunView) -> Iterator[Found]:
             help=f"set `{IP}` to the address of the machine of rank 0",
             notes=[(fragment.entry("num_machines"), "several machines")],
         )
-    elif address is None and starts and fragment.entry("num_machines") is not None:
+    elif address is None and (starts or ip is not None):
         at = ip or fragment.entry("num_machines")
         assert at is not None
+        lacks = "neither this file nor the command says" if starts else "this file does not say"
         yield Found(
             at=at,
-            message=f"{machines} machines, and neither this file nor the command says where rank 0 is",
-            help=f"set `{IP}` and `main_process_port`",
-            notes=[(starts[0].word.place, "the command")],
+            message=f"{machines} machines, and {lacks} where rank 0 is",
+            help=f"set `{IP}` and `main_process_port`" + ("" if starts else ", here or on the command line"),
+            notes=[(starts[0].word.place if starts else None, "the command")],
+            severity="error" if starts else "info",
         )
 
 

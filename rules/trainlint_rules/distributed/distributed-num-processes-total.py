@@ -27,13 +27,22 @@ def check(view: RunView) -> Iterator[Found]:
             help=f"set `{COUNT}` to devices of one machine times {machines}",
             notes=[(number, "processes count over these")],
         )
-    elif gpus is not None and gpus.written and processes == gpus.value and machines > 1:
+    elif gpus is not None and gpus.written and processes == gpus.value:
         yield Found(
             at=at,
             message=f"`{said(at)}` counts over {machines} machines, which have {gpus.value} devices each: "
             f"{processes // machines} of them are used",
             help=f"set `{COUNT}` to {gpus.value * machines}",
             notes=[(gpus, "devices of one machine"), (number, "machines")],
+            severity="warning",
+        )
+    elif gpus is None and (count := view.run.device.count) is not None and count.value == processes * machines:
+        yield Found(
+            at=at,
+            message=f"`{said(at)}` counts over {machines} machines, which have {count.value} devices: "
+            f"{processes} of them are used",
+            help=f"set `{COUNT}` to {count.value}",
+            notes=[(count, "all devices"), (number, "machines")],
             severity="warning",
         )
 

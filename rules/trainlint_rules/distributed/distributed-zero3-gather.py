@@ -6,7 +6,7 @@ from trainlint.api import Entry, Found, Fragment, RunView, Scalar, known, rule, 
 
 FLAGS = ("stage3_gather_16bit_weights_on_model_save", "stage3_gather_fp16_weights_on_model_save")
 ACCELERATE = "zero3_save_16bit_model"
-TRAINERS = ("hf-trainer", "trl", "llamafactory", "axolotl", "ms-swift")
+TRAINERS = ("transformers", "trl", "llamafactory", "axolotl", "ms-swift")
 
 
 @rule(severity="warning")
@@ -26,7 +26,7 @@ def check(view: RunView) -> Iterator[Found]:
             notes=[(stage, "ZeRO-3 splits them")],
             fix=set_value(flag.value, "true", "safe"),
         )
-    elif flag is None and view.root.format in TRAINERS and known(view.run.method) == "full":
+    elif flag is None and str(known(view.run.framework)) in TRAINERS and known(view.run.method) == "full":
         yield Found(
             at=stage,
             message=f"stage 3 without `{name}`, which is off by default: {outcome}",

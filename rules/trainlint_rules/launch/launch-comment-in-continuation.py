@@ -1,5 +1,7 @@
 """A comment inside of a command that goes on over several lines ends it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from trainlint.api import Edit, FileView, Fix, Found, Place, rule, started
@@ -8,7 +10,7 @@ from trainlint.api import Edit, FileView, Fix, Found, Place, rule, started
 @rule(severity="error", on="file")
 def check(view: FileView) -> Iterator[Found]:
     for command in started.commands(view.fragment):
-        cut = command.cut
+        cut = command.cut or _escaped(view, command)
         if cut is None:
             continue
         line = view.document.line(cut.line)
@@ -23,9 +25,21 @@ def check(view: FileView) -> Iterator[Found]:
         )
 
 
+def _escaped(view: FileView, command: started.Command) -> Place | None:
+    """A comment behind a backslash that is no longer the last of its line, and so continues nothing."""
+    last = command.words[-1] if command.words else None
+    if last is None or last.text is None or last.text.strip() or not last.raw.startswith("\\"):
+        return None
+    line = view.document.line(last.place.line)
+    start = line.find("#", last.place.column - 1)
+    if start < 0 or line[:start].rstrip()[-1:] != "\\":
+        return None
+    return Place(last.place.file, last.place.line, start + 1, last.place.line, len(line) + 1)
+
+
 def _without(view: FileView, line: str, cut: Place, command: Place) -> Fix:
     """The comment above the command, and its line out of the way or going on without it."""
-    before = line[: cut.column - 1]
+    before = line[: cut.column - 1].rstrip().removesuffix("\\")
     comment = line[cut.column - 1 : cut.end_column - 1].rstrip().removesuffix("\\").rstrip()
     edits = []
     if not view.document.line(command.line - 1).rstrip().endswith("\\"):
@@ -33,7 +47,8 @@ def _without(view: FileView, line: str, cut: Place, command: Place) -> Fix:
         indent = first[: len(first) - len(first.lstrip())]
         edits.append(Edit(Place(cut.file, command.line, 1, command.line, 1), f"{indent}{comment}\n"))
     if before.strip():
-        edits.append(Edit(cut, "\\"))
+        place = cut._replace(column=len(before.rstrip()) + 2)
+        edits.append(Edit(place, "\\"))
     else:
         edits.append(Edit(Place(cut.file, cut.line, 1, cut.line + 1, 1), ""))
     return Fix(tuple(edits), "safe", "move the comment above the command")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from trainlint.api import Found, RunView, Value, gib, known, rule, said
+from trainlint.api import Found, RunView, Value, gib, known, models, rule, said, started
 
 LAUNCHERS = frozenset(("skypilot", "kubernetes", "shell-launcher", "dstack", "docker-compose", "oumi-job"))
 HALF = 2
@@ -12,15 +12,15 @@ STATES = 12
 SPARE = 1.2
 
 
-@rule(severity="warning", needs=("model.parameters",))
+@rule(severity="warning")
 def check(view: RunView) -> Iterator[Found]:
     run = view.run
-    memory, parameters = _asked(view), run.model.parameters
-    if memory is None or parameters is None or not isinstance(memory.value, int | float):
+    memory, parameters = _asked(view), known(run.model.parameters) or _named(view)
+    if memory is None or not parameters or not isinstance(memory.value, int | float):
         return
     nodes = known(run.parallel.nodes, 1)
     offload, engine = run.sharding.offload_optimizer, str(known(run.sharding.kind))
-    states = parameters.value * STATES // max(nodes or 1, 1)
+    states = parameters * STATES // max(nodes or 1, 1)
     if known(run.method) == "full" and offload and offload.value == "cpu" and engine in ("zero1", "zero2", "zero3"):
         if memory.value < states:
             yield Found(
@@ -35,7 +35,7 @@ def check(view: RunView) -> Iterator[Found]:
     if known(run.model.quantized) or run.quantization.bits is not None or engine in ("zero3", "device-map"):
         return
     size = run.model.checkpoint_bytes
-    weights = size.value if size is not None else parameters.value * HALF
+    weights = size.value if size is not None else parameters * HALF
     if memory.value < weights * SPARE:
         yield Found(
             at=memory,
@@ -44,6 +44,20 @@ def check(view: RunView) -> Iterator[Found]:
             help=f"ask for {gib(2 * weights)} or more",
             notes=[(run.model.id, "the model")],
         )
+
+
+def _named(view: RunView) -> int | None:
+    """The parameters of the model that a program is given, where it loads them in full."""
+    for fragment in view.fragments:
+        for start in started.trainings(fragment):
+            if any("bit" in name or "quant" in name for name in start.arguments):
+                return None
+            option = start.arguments.get("model_name_or_path") or start.arguments.get("model_id")
+            text = option.values[0].text if option is not None and option.values else None
+            model = models.find(text) if text else None
+            if model is not None:
+                return model.parameters
+    return None
 
 
 def _asked(view: RunView) -> Value[object] | None:

@@ -14,7 +14,7 @@ ALL = re.compile(r"\$(\w+|\{\w+\}|\{\w+\[@\]\})")
 @rule(severity="warning")
 def check(view: RunView) -> Iterator[Found]:
     run = view.run
-    shm, gpus, workers = run.launch.shm, known(run.launch.gpus, 0), known(run.data.workers, 0)
+    shm, gpus, workers = run.launch.shm, known(run.launch.gpus, 0), known(run.data.workers) or _workers(view)
     many = bool(workers) or (gpus or 0) > 1
     why = f"{workers} loader processes" if workers else f"{gpus} devices"
     if shm is not None and not shm.value and gpus and many:
@@ -40,6 +40,18 @@ def check(view: RunView) -> Iterator[Found]:
                     message=f"the container has 64 MiB of shared memory: {_outcome(bool(workers))}",
                     help="add `--ipc=host` or `--shm-size=16g`",
                 )
+
+
+def _workers(view: RunView) -> int:
+    """The loader processes that a program is told to start."""
+    for fragment in view.fragments:
+        for start in started.trainings(fragment):
+            for name in ("dataloader_num_workers", "num_workers", "workers", "num_dataloader_workers"):
+                option = start.arguments.get(name)
+                text = (option.values[0].text or "") if option is not None and option.values else ""
+                if text.isdecimal():
+                    return int(text)
+    return 0
 
 
 def _outcome(workers: bool) -> str:
