@@ -322,3 +322,21 @@ def test_buckets_may_be_written_as_floats(kind: str) -> None:
     sizes: dict[str, object] = {"sharding.reduce_bucket": 1_000_000, "sharding.prefetch_bucket": 100_000}
     floats = {path: float(str(size)) for path, size in sizes.items()}
     assert assessed({**shards, **floats}).allocated == assessed({**shards, **sizes}).allocated
+
+
+@pytest.mark.parametrize("parameters", [350_000_000, 1_100_000_000, 7_000_000_000, 70_000_000_000, 405_000_000_000])
+def test_a_count_of_parameters_gives_exact_states(parameters: int) -> None:
+    found = assessed({"model.config": None, "model.parameters": parameters})
+    assert abs(found.parameters - parameters) < parameters / 1000
+    assert found.allocated.low < 10 * parameters < found.allocated.high  # 8 bytes of states, 2 for a moment
+    assert sum(entry.nbytes for entry in found.ledger()) == found.allocated.likely
+    assert "model.shape" in found.unknown
+    assert (
+        assessed({"model.config": None, "model.parameters": parameters, "device.memory": 10**15}).verdict == "unknown"
+    )
+    assert assessed({"model.config": None, "model.parameters": parameters, "device.memory": GIB}).verdict == "exceeds"
+
+
+def test_a_size_that_no_usual_shape_has_says_nothing() -> None:
+    assert assess(run({"model.config": None, "model.parameters": 1_000_000})) is None
+    assert assess(run({"model.config": None})) is None

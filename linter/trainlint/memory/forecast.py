@@ -13,6 +13,7 @@ from trainlint.memory.errors import MemoryModelError
 from trainlint.memory.estimate import Estimate, estimate, ledger
 from trainlint.memory.ledger import Ledger
 from trainlint.memory.setup import DTYPES, RENAMED, Setup
+from trainlint.memory.standin import usual, widened
 from trainlint.run import TrainingRun, Value, known
 from trainlint.run.vocabulary import build
 
@@ -51,6 +52,8 @@ class Question:
     assumptions: tuple[str, ...]
     unknown: tuple[str, ...]
     unbounded: bool
+    rounded: bool | None = None
+    """Of a model without a known shape: whether its parameter count is a rounded one, from a name."""
 
 
 def assess(run: TrainingRun) -> Assessment | None:
@@ -119,6 +122,9 @@ def changed(run: TrainingRun, changes: Mapping[str, object]) -> TrainingRun:
 def asked(run: TrainingRun) -> Question | None:
     """What the run says to the memory model, or None without a shape."""
     config = run.model.config.value if run.model.config is not None else None
+    size, rounded = run.model.parameters, None
+    if config is None and size is not None and SMALLEST <= size.value <= LARGEST:
+        config, rounded = usual(size.value), size.origin == "assumed"
     if not isinstance(config, Mapping) or not (_sound(config) and _sound(config.get("text_config") or {})):
         return None
     if any(run.values[path].value < 1 for path in COUNTS if path in run.values):  # type: ignore[operator]
@@ -144,7 +150,11 @@ def asked(run: TrainingRun) -> Question | None:
     for doubt in doubts(run, config, words, {*words, *options, *spans}):
         spans[doubt.path] = (doubt.low, doubt.likely, doubt.high)
         assumptions += [doubt.said] if doubt.said else []
-    return Question(config, words, options, spans, tuple(assumptions), tuple(unknown), unbounded)
+    if rounded is not None:
+        assumptions.append("activations of a usual model of that size")
+        unknown.append("model.shape")
+        unbounded = True
+    return Question(config, words, options, spans, tuple(assumptions), tuple(unknown), unbounded, rounded)
 
 
 COUNTS = ("batch.micro", "length.max", "adapter.rank", "parallel.data", "parallel.tensor", "parallel.pipeline")
@@ -153,6 +163,8 @@ SIZES = (
     "hidden_size", "n_embd", "d_model", "num_hidden_layers", "n_layer", "num_layers", "num_attention_heads", "n_head",
     "num_heads", "num_key_value_heads", "intermediate_size", "ffn_dim", "d_ff", "vocab_size", "head_dim",
 )  # fmt: skip
+SMALLEST, LARGEST = 200_000_000, 10**12
+"""Parameters of models that a usual shape may stand for."""
 DEEPEST = 1000
 """Blocks that a model may have."""
 
@@ -271,7 +283,8 @@ def _setup(question: Question, chosen: Mapping[str, object]) -> Setup:
 
 
 def _estimate(question: Question, chosen: Mapping[str, object]) -> Estimate:
-    return estimate(question.config, _setup(question, chosen))
+    found = estimate(question.config, _setup(question, chosen))
+    return widened(found, question.rounded) if question.rounded is not None else found
 
 
 def _corners(question: Question) -> list[dict[str, object]]:
