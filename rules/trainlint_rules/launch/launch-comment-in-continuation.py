@@ -26,15 +26,14 @@ def check(view: FileView) -> Iterator[Found]:
 
 
 def _escaped(view: FileView, command: started.Command) -> Place | None:
-    """A comment behind a backslash that is no longer the last of its line, and so continues nothing."""
-    last = command.words[-1] if command.words else None
-    if last is None or last.text is None or last.text.strip() or not last.raw.startswith("\\"):
-        return None
-    line = view.document.line(last.place.line)
-    start = line.find("#", last.place.column - 1)
-    if start < 0 or line[:start].rstrip()[-1:] != "\\":
-        return None
-    return Place(last.place.file, last.place.line, start + 1, last.place.line, len(line) + 1)
+    """A comment behind a backslash that is not the last of its line, and so continues nothing: `\\ # note`."""
+    for word in command.words:
+        line = view.document.line(word.place.line)
+        start = word.place.column - 1
+        if word.raw.startswith("\\") and line[start + 1 :].lstrip().startswith("#"):
+            start = line.index("#", start)
+            return Place(word.place.file, word.place.line, start + 1, word.place.line, len(line) + 1)
+    return None
 
 
 def _without(view: FileView, line: str, cut: Place, command: Place) -> Fix:
