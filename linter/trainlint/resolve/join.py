@@ -75,7 +75,8 @@ class Joiner:
                 continue  # the command line that runs it carries the run's values: it is the root
             runs += [self.run(root, way) for way in self.ways(root, started)]
         self.beside(runs)
-        runs += [self.run(fragment, []) for fragment in self.fragments if id(fragment) not in self.claimed]
+        rest = sorted(self.fragments, key=lambda fragment: not fragment.starts)  # launchers claim what they name
+        runs += [self.run(fragment, []) for fragment in rest if id(fragment) not in self.claimed]
         return runs
 
     def promote(self) -> None:
