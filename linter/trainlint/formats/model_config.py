@@ -68,6 +68,10 @@ def read(document: Document, root: Node | None) -> Fragment:
 def _quantization(fragment: Fragment) -> None:
     entry = fragment.entry("quantization_config")
     if entry is None or not isinstance(entry.value, Mapping):
+        packed = fragment.entry("quantization.bits")  # MLX's own block
+        if packed is not None and isinstance(packed.value, Scalar) and isinstance(packed.value.value, int):
+            word = f"mlx-{packed.value.value}bit"
+            fragment.values["model.quantized"] = say(NAME, "quantization.bits", packed.value, word)
         return
     method, bits = entry.value.get("quant_method"), fragment.written("quantization_config.bits")
     if isinstance(method, Scalar) and isinstance(method.value, str):

@@ -191,6 +191,9 @@ def complete(draft: Draft) -> None:
     draft.default("length.padding_free", False, NAME)
     together = draft.get("length.packing") or draft.get("length.padding_free") or micro == 1
     draft.derive("length.padded", not together, "the collator")
+    draft.default("optimizer.weight_decay", 0.1, NAME)
+    draft.default("optimizer.beta2", 0.95, NAME)
+    draft.default("schedule.name", "cosine", NAME)
     arguments.optimizer_defaults(draft)
     draft.default("activation_offload", False, NAME)
     if draft.get("objective") in ("dpo", "kto", "ppo"):

@@ -130,7 +130,8 @@ def _sources(resolved: Resolved) -> Iterator[dict[str, object]]:
         file = value.place.file if value.place is not None else None
         if file is not None and file not in seen:
             seen.add(file)
-            how = "versions" if path.startswith("versions.") and value.file_format else "settings"
+            kind = "versions" if path.startswith("versions.") and value.file_format else "settings"
+            how = "data" if path.startswith("data.") and not value.written else kind
             yield {
                 "file": file,
                 "format": value.file_format or None,
@@ -139,9 +140,6 @@ def _sources(resolved: Resolved) -> Iterator[dict[str, object]]:
                 "key": None,
                 "location": None,
             }
-    data = resolved.run.data.files
-    for file in data.value if data is not None else ():
-        yield {"file": file, "format": None, "how": "data", "by": None, "key": None, "location": None}
 
 
 def _value(path: str, value: Value[object]) -> dict[str, object]:
@@ -253,14 +251,19 @@ def _table(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
 def _shown(value: Value[object]) -> str:
     """A value on one line, with its unit; numbers of bytes also in GiB."""
     plain = _plain(value.value)
-    if isinstance(plain, dict):
-        text = f"{len(plain)} entries"
-    elif isinstance(plain, list):
-        text = ", ".join(map(str, plain))
-    elif isinstance(plain, bool) or plain is None:
-        text = str(plain).lower()
-    else:
-        text = f"{plain:g}" if isinstance(plain, float) else str(plain)
+    if isinstance(plain, float) and plain.is_integer():
+        plain = int(plain)
+    match plain:
+        case dict():
+            text = ", ".join(plain)
+        case list():
+            text = ", ".join(map(str, plain))
+        case bool() | None:
+            text = str(plain).lower()
+        case float():
+            text = f"{plain:g}"
+        case _:
+            text = str(plain)
     text = harmless(text)
     text = text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
     if value.unit == "byte" and isinstance(plain, int):
@@ -271,7 +274,7 @@ def _shown(value: Value[object]) -> str:
 def _origin(value: Value[object]) -> str:
     note = f": {harmless(value.note)}" if value.note else ""
     if not value.written:
-        return f"{value.origin}{note}"
+        return f"{value.origin}{note}"  # its place, if any, is a whole file, which the note names
     raw = value.raw if len(value.raw) <= WIDTH // 2 and "\n" not in value.raw else ""
     sign = " " if value.key.startswith("-") else ": "
     key = f"`{harmless(value.key + sign + raw if raw else value.key)}`" if value.key else "written"

@@ -7,10 +7,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainlint.documents import Mapping, Scalar
+from trainlint.documents import Mapping, Place, Scalar
 from trainlint.formats import Draft, Fragment
 from trainlint.resolve.join import find_file
 from trainlint.resolve.stated import Stated
+from trainlint.resolve.versions.requirement import shown
 from trainlint.run import Value
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ def add_data(draft: Draft, settings: Stated, origin: Path) -> None:
     if lengths is None:
         return
     note = f"{files[0].name}: {lengths.note}"
-    draft.values["data.files"] = Value((str(files[0]),), "derived", note=note)
+    file = shown(files[0])
+    draft.values["data.files"] = Value((file,), "derived", place=Place(file), note=note)
     draft.derive("data.rows", lengths.rows, note, "sample")
     draft.derive("data.estimated", not lengths.exact, note)
     for name, (low, _) in lengths.tokens.items():
@@ -98,8 +100,9 @@ def _registry(draft: Draft, origin: Path) -> None:
     except (OSError, ValueError, RecursionError):
         return
     if isinstance(listed, dict):
-        place = f"{folder if isinstance(folder, str) else 'data'}/{INFO}"
-        draft.derive("data.registered", tuple(str(name) for name in listed), place)
+        file = shown(info)
+        names = tuple(str(name) for name in listed)
+        draft.values.setdefault("data.registered", Value(names, "derived", place=Place(file), note=file))
 
 
 def _tokenizer(draft: Draft, origin: Path) -> Path | None:

@@ -19,7 +19,9 @@ def add_duration(draft: Draft) -> None:
     """
     asked = draft.values.get("schedule.max_steps")
     if asked is not None:
-        draft.values["schedule.total_steps"] = Value(asked.value, "derived", note=f"`{asked.key}`" if asked.key else "")
+        draft.values["schedule.total_steps"] = Value(
+            asked.value, "derived", unit="step", note=f"`{asked.key}`" if asked.key else ""
+        )
         return
     epochs, rows, batch = draft.get("schedule.epochs"), _rows(draft), _batch(draft)
     if not isinstance(epochs, int | float) or rows is None or batch is None:

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 from trainlint.documents import Place
 from trainlint.formats import Fragment, Reference
+from trainlint.formats.scripts import setup_of
 from trainlint.formats.started import trainings
 
 Opener = Callable[[Path], list[Fragment]]
@@ -71,8 +72,10 @@ class Joiner:
                     started[id(named)].append(launcher)
         runs = []
         for root in roots:
-            if root.format == "python-script" and any(launcher.launches for launcher in started[id(root)]):
-                continue  # the command line that runs it carries the run's values: it is the root
+            if root.format == "python-script" and any(
+                launcher.launches or self.hands(launcher, root) for launcher in started[id(root)]
+            ):
+                continue  # the command line that runs it, or the config it is given, carries the run's values
             runs += [self.run(root, way) for way in self.ways(root, started)]
         self.beside(runs)
         rest = sorted(self.fragments, key=lambda fragment: not fragment.starts)  # launchers claim what they name
@@ -86,6 +89,20 @@ class Joiner:
             for named in self.named(launcher, handed):
                 if named.format not in PARTS and not named.starts:
                     named.launches = True
+
+    def hands(self, launcher: Fragment, script: Fragment) -> bool:
+        """Whether a launcher runs a script that takes its arguments from a trainer's config, which it is given."""
+        made = setup_of(script)
+        if made is None or made.config is not None:
+            return False
+        handed = [reference for reference in launcher.references if reference.role == "config"]
+        for start in trainings(launcher):
+            first, last = start.command.place.line, start.command.place.end_line
+            inside = [one for one in handed if first <= one.place.line <= last]
+            runs = start.program is not None and (start.program.text or "").endswith(Path(script.file).name)
+            if runs and any(one.launches and one.format != "python-script" for one in self.named(launcher, inside)):
+                return True
+        return False
 
     def ways(self, root: Fragment, started: Mapping[int, list[Fragment]]) -> list[list[Fragment]]:
         """Each way a root is started: a launcher with what starts that in turn; those that say the same are one.

@@ -45,7 +45,7 @@ NAMES = {
     "deepspeed": "the DeepSpeed config",
     "peft-adapter": "the adapter's config",
     "model-config": "the model's config",
-    "": "the config that the run starts from",
+    "": "the config",
 }
 
 

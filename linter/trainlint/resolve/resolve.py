@@ -14,6 +14,7 @@ from trainlint.resolve.hardware import add_hardware
 from trainlint.resolve.join import Joiner, Member, Opener, Reason
 from trainlint.resolve.machines import mark_machines
 from trainlint.resolve.model import add_model
+from trainlint.resolve.overrides import with_overrides
 from trainlint.resolve.precedence import explain, merged, settle
 from trainlint.resolve.stated import Stated
 from trainlint.resolve.template import add_template
@@ -48,7 +49,7 @@ def resolve(
 def _resolved(
     joined: list[Member], formats: Mapping[str, Format], settings_of: Callable[[Path], Stated], asked: Stated
 ) -> Resolved:
-    members = [member.fragment for member in joined]
+    members = with_overrides(joined, formats)
     root = members[0]
     path = Path(root.file)
     settings = settings_of(path)
@@ -62,6 +63,7 @@ def _resolved(
     add_model(draft, path)
     add_data(draft, settings, path)
     add_template(draft, path)
+    _world(draft)
     if root.launches:
         formats[root.format].complete(draft)
     explain(draft)
@@ -101,11 +103,16 @@ def _profile(root: Fragment, settings: Stated) -> Value[object]:
     return Value(settings.profile, "default" if settings.profile == "default" else "written", "profile")
 
 
-def _derive(draft: Draft) -> None:
-    """What follows from numbers of several sources: processes, the effective batch."""
+def _world(draft: Draft) -> None:
+    """The processes of all machines: formats ask how many there are."""
     per_node, nodes = draft.get("parallel.per_node"), draft.get("parallel.nodes")
     if isinstance(per_node, int):
         draft.derive("parallel.world", per_node * (nodes if isinstance(nodes, int) else 1), "processes per node, nodes")
+
+
+def _derive(draft: Draft) -> None:
+    """What follows from numbers of several sources: processes, the effective batch."""
+    _world(draft)
     count = draft.get("device.count")
     if isinstance(count, int) and "parallel.world" not in draft.values and draft.get("sharding.kind") != "device-map":
         draft.derive("parallel.world", count, "the number of devices")

@@ -1,0 +1,2 @@
+#!/bin/bash
+litgpt finetune_lora --config lora.yaml

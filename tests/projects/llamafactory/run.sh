@@ -1,0 +1,2 @@
+#!/bin/bash
+FORCE_TORCHRUN=1 NPROC_PER_NODE=4 llamafactory-cli train dpo.yaml

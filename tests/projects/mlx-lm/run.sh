@@ -1,0 +1,2 @@
+#!/bin/sh
+mlx_lm.lora --config lora.yaml
