@@ -13,6 +13,13 @@ KEYS = {
     "python-script": "optim",
     "shell-launcher": "optim",
 }
+SETTLED = frozenset(
+    (
+        "adafactor", "adagrad", "adamw_8bit", "adamw_bnb_8bit", "adamw_torch", "adamw_torch_fused", "lion_8bit",
+        "paged_adamw_32bit", "paged_adamw_8bit", "paged_lion_8bit", "sgd",
+    )
+)  # fmt: skip
+"""Names that every release has."""
 OWN = ("muon", "badam", "apollo", "adam_mini", "galore_adamw")
 """Names that LLaMA-Factory and scripts around the Trainer take themselves."""
 
@@ -21,7 +28,15 @@ OWN = ("muon", "badam", "apollo", "adam_mini", "galore_adamw")
 def check(view: RunView) -> Iterator[Found]:
     key = KEYS.get(view.root.format, "optim")
     entry, name = view.root.entry(key), view.root.written(key)
-    if entry is None or not isinstance(name, str) or not name or "." in name or "$" in name or name in OWN:
+    if (
+        entry is None
+        or not isinstance(name, str)
+        or not name
+        or "." in name
+        or "$" in name
+        or name in OWN
+        or name in SETTLED
+    ):
         return
     names = history.framework("transformers").section("enum:OptimizerNames")
     if view.root.format == "axolotl" and name in history.framework("axolotl").section("enum:CustomSupportedOptimizers"):

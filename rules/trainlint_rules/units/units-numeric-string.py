@@ -53,9 +53,17 @@ def _numbers(view: FileView) -> Iterator[tuple[str, Entry]]:
             if entry is not None:
                 yield key, entry
         return
+    quoted = [
+        (key, entry)
+        for key, entry in view.fragment.keys.items()
+        if "." not in key and isinstance(entry.value, Scalar) and isinstance(entry.value.value, str)
+        if not entry.value.plain and NUMBER.fullmatch(entry.value.value.strip())
+    ]
+    if not quoted:
+        return
     known = history.framework("transformers").section("TrainingArguments")
-    for key, entry in view.fragment.keys.items():
-        found = known.own(key) if "." not in key else None
+    for key, entry in quoted:
+        found = known.own(key)
         if found is not None and found.types and {"int", "float"} >= set(found.types) - {"null"}:
             yield key, entry
 
