@@ -184,7 +184,7 @@ def int8_linear(walk: Walk, x: Storage, width: int, out: int, bias: Storage | No
         held.clear()
         return [back]
 
-    node = tape.node("mm8bit", (x,), [], call)
+    node = tape.node("mm8bit", (x,), [], call, holds=True)
     if isinstance(result, Tensor):
         result.node = node
     if node is None:

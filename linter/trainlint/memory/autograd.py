@@ -14,14 +14,14 @@ torch/utils/checkpoint.py, aten/src/ATen/autocast_mode.cpp.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from heapq import heappop, heappush
 
-from trainlint.memory.account import SIZES, Memory
+from trainlint.memory.account import SIZES
+from trainlint.memory.engine import Engine
 from trainlint.memory.graph import (
-    PASS,
+    REPEATED,
     Allocation,
     Call,
-    Entry,
+    Edge,
     Formula,
     Frame,
     Node,
@@ -33,28 +33,21 @@ from trainlint.memory.graph import (
 )
 
 
-class Tape:
+class Tape(Engine):
     """Records operations in forward order and plays them backwards.
 
     `autocast` is the 16-bit dtype that matmuls run in, or None. `offload` moves saved tensors to the host.
     """
 
     def __init__(self, autocast: str | None, register: bool = False) -> None:
-        self.memory = Memory(register)
+        super().__init__(register)
         self.sequence = 0
         self.autocast = autocast
         self.recording = True
         self.offload = False
         self.layer = -1
-        self.cache: dict[Parameter, tuple[int, Storage]] = {}
         self.repeated: dict[int, int] = {}
-        self.frame: Frame | None = None
-        self.recomputing: Frame | None = None
-        self.on_gradient: Callable[[Parameter], None] | None = None
         self.created = 0
-        self.played = 0
-
-    # ---------------------------------------------------------------- forward
 
     def new(self, elements: int, dtype: str) -> Tensor:
         """A fresh tensor outside the graph."""
@@ -67,59 +60,80 @@ class Tape:
         saved: list[Storage],
         formula: Formula | Call,
         scratch: Sequence[Allocation] | None = None,
+        holds: bool = False,
     ) -> Node | None:
         """A graph node, or None where nothing upstream is trained.
 
         Called before the output exists where no result is saved, as torch does; that matters when checkpointing stops
-        early. `scratch` are allocations that live during the backward call only.
+        early. `scratch` are allocations that live during the backward call only; `holds` says that the formula is a
+        call that keeps tensors by itself.
         """
         if not self.recording:
             return None
-        for value in inputs:
-            if value.node is not None:
-                break
-        else:
-            return None
-        self.sequence += 1
-        node = Node(self.sequence, name, saved or None)
-        if scratch:
-            node.scratch = scratch
-        recomputing = self.recomputing
+        if self.recomputing is not None:
+            return self._repeated(self.recomputing, name, inputs, saved, formula)
+        edges: list[Edge | None] = []
+        call: Call | None = None
         if formula.__class__ is tuple:
-            entries: Sequence[Entry] = formula
-        else:
-            node.call = formula  # type: ignore[assignment]
-            entries = (None,) * len(inputs)
-        edges = node.edges
-        for value, entry in zip(inputs, entries, strict=True):
-            producer = value.node
-            if producer is None:
-                edges.append(None)
-            else:
-                edges.append((producer, value.slot, value.elements, value.dtype, entry))
-                if recomputing is None:
+            for value, entry in zip(inputs, formula):  # noqa: B905  `strict` costs time
+                producer = value.node
+                if producer is not None:
+                    edges.append((producer, value.slot, value.elements, value.dtype, entry))
                     producer.pending += 1
+            if not edges:
+                return None
+        else:
+            call = formula  # type: ignore[assignment]
+            for value in inputs:
+                producer = value.node
+                if producer is None:
+                    edges.append(None)
+                else:
+                    edges.append((producer, value.slot, value.elements, value.dtype, None))
+                    producer.pending += 1
+            if not any(edges):
+                return None
+        self.sequence += 1
+        self.created += 1
+        node = Node(self.sequence, name, saved or None, edges, scratch)
+        node.call = call
         if self.memory.register is not None:
             node.label = self.memory.label
-        if recomputing is None:
-            self.created += 1
-            if saved:
-                frame = self.frame
-                if frame is not None:
-                    node.saved = None
-                    node.frame = frame
-                    frame.nodes.append(node)
-                elif self.offload:
-                    node.saved = self._offloaded(node, saved)
-        elif saved:
-            node.saved = None
-            original = recomputing.nodes[recomputing.position]
-            if original.dead:  # nobody will ask for it, but the new graph keeps it while it is made
+        frame = self.frame
+        if holds and frame is not None:
+            frame.whole = True
+        if saved:
+            if frame is not None:
+                node.saved = None
+                node.frame = frame
+                frame.nodes.append(node)
+            elif self.offload:
+                node.saved = self._offloaded(node, saved)
+        return node
+
+    def _repeated(
+        self, frame: Frame, name: str, inputs: Sequence[Storage], saved: list[Storage], formula: Formula | Call
+    ) -> Node | None:
+        """An operation of a checkpointed block once more: its first run's node takes what is saved.
+
+        The second graph is thrown away, so it is not built, unless its dead ends or its backwards hold tensors.
+        """
+        producers = [value.node for value in inputs if value.node is not None]
+        if not producers:
+            return None
+        node = REPEATED
+        if frame.whole:
+            node = Node(0, name, None, [(producer, 0, 0, "", None) for producer in producers])
+            if formula.__class__ is not tuple:
+                node.call = formula  # type: ignore[assignment]
+        if saved:
+            original = frame.nodes[frame.position]
+            if original.dead:
                 node.saved = saved
             else:
                 original.saved = saved
-            recomputing.position += 1
-            if recomputing.position == len(recomputing.nodes):
+            frame.position += 1
+            if frame.position == len(frame.nodes):
                 raise Stop
         return node
 
@@ -246,167 +260,6 @@ class Tape:
         for edge in node.edges:
             if edge is not None:
                 edge[0].pending -= 1
-
-    # ---------------------------------------------------------------- backward
-
-    def backward(self, root: Storage) -> None:
-        """Run the graph from `root`, whose gradient is one more tensor of its size."""
-        if root.node is None:
-            return
-        self.memory.label = "loss"
-        self.play(root.node, Tensor(self.memory, root.elements, root.dtype))
-
-    def play(self, start: Node, gradient: Storage) -> None:
-        """The engine's loop (engine.cpp, thread_main and evaluate_function)."""
-        memory = self.memory
-        register = memory.register
-        start.gradient = gradient
-        del gradient
-        ready = [(-start.sequence, start)]
-        leaves: list[Node] = []
-        grads: Sequence[Storage | None]
-        result: Storage | None
-        while ready:
-            node = heappop(ready)[1]
-            self.played += 1
-            if register is not None:
-                memory.label = node.label
-            if node.before is not None:
-                node.before()
-                node.before = None
-            frame = node.frame
-            if frame is not None and not frame.recomputed:
-                self._recompute(frame)
-                if register is not None:
-                    memory.label = node.label
-            incoming = node.gradient
-            node.gradient = None
-            edges = node.edges
-            if node.call is not None:
-                kept = list(node.saved or ())
-                if node.scratch:
-                    kept += [Tensor(memory, size, dtype) for size, dtype in node.scratch]
-                grads = node.call(incoming, kept)
-                node.call = None  # what it closes over goes with the graph
-                kept.clear()
-                returned: list[Storage | None] = list(grads)
-                grads = ()
-                differs = True
-            else:
-                returned = []
-                differs = False
-                for edge in edges:
-                    if edge is None or (entry := edge[4]) is None:
-                        returned.append(None)
-                        continue
-                    if entry.__class__ is tuple:
-                        result = Tensor(memory, entry[0], entry[1])
-                    elif entry == PASS:
-                        result = incoming
-                        if result is None:
-                            returned.append(None)
-                            continue
-                    else:
-                        returned.append(View(incoming, edge[2], edge[3]))
-                        continue
-                    if result.elements != edge[2] or result.dtype != edge[3]:
-                        differs = True
-                    returned.append(result)
-                result = None
-                scratch = node.scratch
-                if scratch:
-                    temporaries = [Tensor(memory, size, dtype) for size, dtype in scratch]
-                    temporaries.clear()
-            if frame is not None:
-                node.saved = None  # checkpointing hands saved tensors over: they die with the call
-            # validate_outputs: sums of broadcast inputs and casts come before the saved tensors and the gradient go
-            for index, edge in enumerate(edges) if differs else ():
-                if edge is None:
-                    continue
-                result = returned[index]
-                if result is None:
-                    continue
-                if result.elements != edge[2]:
-                    result = returned[index] = Tensor(memory, edge[2], result.dtype)
-                if result.dtype != edge[3]:
-                    result = returned[index] = Tensor(memory, edge[2], edge[3])
-                result = None
-            incoming = node.others = node.saved = None
-            if frame is not None:
-                node.frame = None
-                frame.left -= 1
-                if not frame.left:
-                    frame.inputs = []
-                    frame.again = None
-                    frame.nodes = []
-            for index, edge in enumerate(edges):
-                if edge is None:
-                    continue
-                target = edge[0]
-                result = returned[index]
-                if result is not None:
-                    returned[index] = None
-                    slot = edge[1]
-                    if slot == 0:
-                        if target.gradient is None:
-                            target.gradient = result
-                        else:  # summed in place where nobody else holds either
-                            target.gradient = result = None
-                            target.gradient = Tensor(memory, edge[2], edge[3])
-                    else:
-                        if target.others is None:
-                            target.others = {}
-                        if slot in target.others:
-                            del target.others[slot]
-                            result = None
-                            target.others[slot] = Tensor(memory, edge[2], edge[3])
-                        else:
-                            target.others[slot] = result
-                    result = None
-                target.pending -= 1
-                if not target.pending:
-                    if target.parameter is not None:
-                        leaves.append(target)
-                    else:
-                        heappush(ready, (-target.sequence, target))
-            if leaves:
-                for leaf in leaves:
-                    self._accumulate(leaf)
-                leaves.clear()
-
-    def _accumulate(self, leaf: Node) -> None:
-        """AccumulateGrad: the first gradient of a leaf is taken, not copied; a later one is added in place."""
-        gradient = leaf.gradient
-        leaf.gradient = None
-        parameter = leaf.parameter
-        if gradient is None or parameter is None:
-            return
-        if parameter.gradient is None:
-            if self.memory.register is not None and isinstance(gradient, Tensor):
-                self.memory.register.rename(gradient, "gradients")
-            parameter.gradient = gradient
-        if self.on_gradient is not None and parameter.kind != "input":
-            del gradient
-            self.on_gradient(parameter)
-
-    def _recompute(self, frame: Frame) -> None:
-        """Run a checkpointed block again, in an autocast context (and so with weight copies) of its own."""
-        frame.recomputed = True
-        frame.left = sum(not node.dead for node in frame.nodes)
-        again = frame.again
-        if again is None:
-            raise RuntimeError("a checkpointed block without a way to run it again")
-        outer = self.recomputing, self.frame
-        self.recomputing = frame
-        self.frame = None
-        cache, self.cache = self.cache, {}
-        try:
-            again()
-        except Stop:
-            pass
-        finally:
-            self.recomputing, self.frame = outer
-            self.cache = cache
 
     def _offloaded(self, node: Node, saved: list[Storage]) -> list[Storage] | None:
         """Saved tensors go to the host until the node runs: save_on_cpu's hooks, which leave small ones and weights."""

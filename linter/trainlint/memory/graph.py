@@ -34,21 +34,25 @@ It must hold no tensor itself, or checkpointing could not let go of it.
 class Tensor:
     """A storage of its own: `nbytes` of memory that are given back when nobody holds the object any more."""
 
-    node: Node | None = None
+    __slots__ = ("dtype", "elements", "key", "memory", "nbytes", "node")
+
+    key: Key
     slot = 0
     parameter: Parameter | None = None
-    key: Key
 
     def __init__(self, memory: Memory, elements: int, dtype: str) -> None:
         self.memory = memory
         self.elements = elements
         self.dtype = dtype
+        self.node: Node | None = None
         self.nbytes = nbytes = (elements * SIZES[dtype] + 511) & -512
         memory.current = current = memory.current + nbytes
         if memory.register is not None:
             self.key = memory.register.add(memory.label, dtype, elements, nbytes)
         if current > memory.high:
-            memory.check()
+            memory.high = current
+            if memory.register is not None:
+                memory.register.take(memory.phase)
 
     def __del__(self) -> None:
         memory = self.memory
@@ -60,7 +64,7 @@ class Tensor:
 class View:
     """Another tensor on the storage of `owner`: holds it, and counts nothing."""
 
-    parameter: Parameter | None = None
+    __slots__ = ("dtype", "elements", "node", "owner", "parameter", "slot")
 
     def __init__(
         self, owner: Storage | None, elements: int, dtype: str, node: Node | None = None, slot: int = 0
@@ -70,6 +74,7 @@ class View:
         self.dtype = dtype
         self.node = node
         self.slot = slot
+        self.parameter: Parameter | None = None
 
 
 Storage = Tensor | View
@@ -113,7 +118,7 @@ class Parameter:
         self.gradient: Storage | None = None
         self.node: Node | None = None
         if trained:
-            self.node = Node(LEAF, "AccumulateGrad", None)
+            self.node = Node(LEAF, "AccumulateGrad")
             self.node.parameter = self
         self.tensor = View(None, elements, dtype, self.node)
         self.tensor.parameter = self
@@ -132,25 +137,52 @@ Edge = tuple["Node", int, int, str, Entry]
 class Node:
     """One operation of the graph: where gradients go, what is saved for that, what it allocates.
 
-    No slots, and defaults on the class: most nodes set few of these, which makes them cheap to make.
+    `edges` are those of inputs with a graph only, except where `call` computes: it answers for every input.
     """
 
-    call: Call | None = None
-    frame: Frame | None = None
-    gradient: Storage | None = None
-    others: dict[int, Storage] | None = None
-    parameter: Parameter | None = None
-    before: Callable[[], None] | None = None
-    scratch: Sequence[Allocation] | None = None
-    dead = False
-    label = ""
+    __slots__ = (
+        "before",
+        "call",
+        "dead",
+        "edges",
+        "frame",
+        "gradient",
+        "label",
+        "name",
+        "others",
+        "parameter",
+        "pending",
+        "saved",
+        "scratch",
+        "sequence",
+    )
 
-    def __init__(self, sequence: int, name: str, saved: list[Storage] | None) -> None:
+    def __init__(
+        self,
+        sequence: int,
+        name: str,
+        saved: list[Storage] | None = None,
+        edges: Sequence[Edge | None] = (),
+        scratch: Sequence[Allocation] | None = None,
+    ) -> None:
         self.sequence = sequence
         self.name = name
         self.saved = saved
-        self.edges: list[Edge | None] = []
+        self.edges = edges
+        self.scratch = scratch
         self.pending = 0
+        self.gradient: Storage | None = None
+        self.others: dict[int, Storage] | None = None
+        self.before: Callable[[], None] | None = None
+        self.call: Call | None = None
+        self.frame: Frame | None = None
+        self.parameter: Parameter | None = None
+        self.dead = False
+        self.label = ""
+
+
+REPEATED = Node(0, "recomputed")
+"""The node of whatever is computed again: it says that there is a graph, and nothing will run it."""
 
 
 class Stop(Exception):  # noqa: N818  control flow, as torch's _StopRecomputationError
@@ -158,9 +190,12 @@ class Stop(Exception):  # noqa: N818  control flow, as torch's _StopRecomputatio
 
 
 class Frame:
-    """One checkpointed block: its inputs, the nodes that will want saved tensors, and how to run it again."""
+    """One checkpointed block: its inputs, the nodes that will want saved tensors, and how to run it again.
 
-    __slots__ = ("again", "inputs", "left", "nodes", "position", "recomputed")
+    `whole` asks for a graph of the second run too, where that holds tensors that nothing else does.
+    """
+
+    __slots__ = ("again", "inputs", "left", "nodes", "position", "recomputed", "whole")
 
     def __init__(self, inputs: list[Storage]) -> None:
         self.inputs = inputs
@@ -169,3 +204,4 @@ class Frame:
         self.position = 0
         self.left = 0
         self.recomputed = False
+        self.whole = False
