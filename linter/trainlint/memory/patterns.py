@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+LayerKey = tuple[int, int, bool]
+"""What makes layers equal: body, what it sees, whether it is checkpointed."""
+
 LONGEST_PERIOD = 8
 """Layers after which a pattern of layer kinds may repeat (five sliding, one full)."""
 
 
-def stretches(keys: list[tuple[int, int, bool]]) -> list[tuple[int, int, int]]:
+@lru_cache(maxsize=256)
+def stretches(keys: tuple[LayerKey, ...]) -> tuple[tuple[int, int, int], ...]:
     """Layers cut where a repeating pattern begins and ends, as (first, one past the last, period).
 
     A pattern counts from three repetitions on; everything else is a stretch of one layer.
@@ -24,4 +30,4 @@ def stretches(keys: list[tuple[int, int, bool]]) -> list[tuple[int, int, int]]:
                 best = (end, period)
         out.append((start, *best))
         start = best[0]
-    return out
+    return tuple(out)

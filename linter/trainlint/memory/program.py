@@ -7,19 +7,20 @@ as the last one, where the library's Python holds a local longer or lets go of i
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from types import CodeType
 
 from trainlint.memory.architecture import Architecture, Head, Stack
 from trainlint.memory.errors import ArchitectureFault
-from trainlint.memory.expressions import NO_BUILTINS, Expression, Statement
+from trainlint.memory.expressions import NO_BUILTINS, Expression, Statement, expression
 from trainlint.memory.kinds import KINDS, Kind
 
 LIFETIMES = ("keep", "drop")
 
-Step = tuple[
-    tuple[str, ...], Kind | None, tuple[str | int, ...], tuple[tuple[str, str | int], ...], tuple[str, ...], str
-]
-"""Names, function, arguments (a value's name, or the index of a size), keywords, names that die after it, its label."""
+Environment = dict[str | int, object]
+"""What statements run on: values by name, sizes by number."""
+Step = tuple[tuple[str, ...], Kind | None, tuple[str | int, ...], tuple[str, ...], str]
+"""Names, function, arguments (a value's name, or a size's number), names that die after it, its label."""
 
 LABELS = {
     "rmsnorm": "norms",
@@ -70,8 +71,7 @@ class Program:
             if kind is None and line.kind not in LIFETIMES:
                 raise ArchitectureFault(line.place, f"no kind `{line.kind}`")
             arguments: list[str | int] = []
-            keywords: list[tuple[str, str | int]] = []
-            for key, part in [*(("", argument) for argument in line.arguments), *line.keywords]:
+            for part in _positional(line, kind):
                 found: str | int
                 if part.text in values:
                     found = part.text
@@ -82,27 +82,42 @@ class Program:
                         raise ArchitectureFault(line.place, f"`{unknown[0]}` is neither a value nor a size")
                     found = len(expressions)
                     expressions.append(part)
-                if key:
-                    keywords.append((key, found))
-                else:
-                    arguments.append(found)
+                arguments.append(found)
             for name in line.names:
                 values.add(name)
                 last[name] = index
-            resolved.append(
-                (line.names, kind, tuple(arguments), tuple(keywords), LABELS.get(line.kind, "residual stream"))
-            )
+            resolved.append((line.names, kind, tuple(arguments), LABELS.get(line.kind, "residual stream")))
         self.steps: list[Step] = []
-        for index, (names, kind, positional, named, label) in enumerate(resolved):
+        for index, (names, kind, positional, label) in enumerate(resolved):
             dead = tuple(name for name, at in last.items() if at == index and name not in results)
-            self.steps.append((names, kind, positional, named, dead, label))
+            self.steps.append((names, kind, positional, dead, label))
         elements = [ast.parse(part.text, mode="eval").body for part in expressions]
         tree = ast.Expression(body=ast.Tuple(elts=elements, ctx=ast.Load()))
         self.code = compile(ast.fix_missing_locations(tree), "sizes", "eval")
 
-    def sizes(self, names: dict[str, object]) -> tuple[object, ...]:
-        """All sizes that the statements name."""
-        return eval(self.code, NO_BUILTINS, names)  # type: ignore[no-any-return]
+    def sizes(self, names: dict[str, object]) -> Environment:
+        """All sizes that the statements name, by number."""
+        return dict(enumerate(eval(self.code, NO_BUILTINS, names)))
+
+
+def _positional(line: Statement, kind: Kind | None) -> list[Expression]:
+    """A statement's arguments in the order of its function's parameters, with defaults where it leaves one out."""
+    out = list(line.arguments)
+    left = dict(line.keywords)
+    if not left or kind is None:
+        return out + list(left.values())
+    code: CodeType = kind.__code__
+    names = code.co_varnames[1 : code.co_argcount]  # behind the walk
+    defaults = dict(zip(reversed(names), reversed(kind.__defaults__ or ()), strict=False))
+    for name in names[len(out) :]:
+        if not left:
+            break
+        if name not in left and name not in defaults:
+            raise ArchitectureFault(line.place, f"no `{name}`")
+        out.append(left.pop(name) if name in left else expression(repr(defaults[name]), line.place))
+    if left:
+        raise ArchitectureFault(line.place, f"`{line.kind}` knows no `{next(iter(left))}`")
+    return out
 
 
 def used(lines: list[Statement]) -> set[str]:
@@ -165,6 +180,3 @@ def program(architecture: Architecture, head: Head) -> ModelProgram:
     if found is None:
         found = _programs[key] = ModelProgram(architecture, head)
     return found
-
-
-Values = Mapping[str, object]
