@@ -172,10 +172,13 @@ class Architecture:
         missing: list[str] = []
         for name, alternatives in {**self.dims, **head.dims}.items():
             for alternative in alternatives:
-                try:
-                    value = alternative.value(known)
-                except (NameError, TypeError, ZeroDivisionError):
-                    continue
+                if alternative.alone:
+                    value = known.get(alternative.alone)
+                else:
+                    try:
+                        value = alternative.value(known)
+                    except (NameError, TypeError, ZeroDivisionError):
+                        continue
                 if value is not None:
                     out[name] = known[name] = int(value) if isinstance(value, bool) else value
                     break

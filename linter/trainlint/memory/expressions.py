@@ -59,9 +59,9 @@ class Nested(ast.NodeTransformer):
 
 
 class Expression:
-    """A size, compiled once: `names` are what it needs."""
+    """A size, compiled once: `names` are what it needs; one that is a name alone is only looked up."""
 
-    __slots__ = ("code", "constant", "names", "text")
+    __slots__ = ("alone", "code", "constant", "names", "text")
 
     def __init__(self, tree: ast.expr, place: str) -> None:
         tree = Nested().visit(tree)
@@ -74,6 +74,7 @@ class Expression:
                 names.append(part.id)
         self.names = tuple(names)
         self.constant = isinstance(tree, ast.Constant)
+        self.alone = tree.id if isinstance(tree, ast.Name) else ""
         self.code: CodeType = compile(ast.Expression(body=tree), place, "eval")
 
     def value(self, names: Mapping[str, object]) -> object:

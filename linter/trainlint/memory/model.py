@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from math import prod
 
 from trainlint.memory.account import SIZES, rounded
@@ -64,6 +65,9 @@ class Model:
         self.quantized = setup.quantization_bits in (2, 3, 4, 8) and setup.adapted
         self.weights = "float32" if self.quantized and setup.quantization_prepared else setup.weights
         self.compute = setup.autocast_dtype or setup.compute_dtype
+        self.adapted = setup.adapted
+        self.all_trained = not setup.adapted and role != "reference"
+        self.all_layers = setup.trained_layers <= 0 and setup.method != "freeze"
         self.accumulating = self.training and (setup.accumulation > 1 or setup.zero_grad == "to-zero")
         self.dense_gradients = False
         self.parameters: dict[str, Parameter] = {}
@@ -84,30 +88,16 @@ class Model:
     @property
     def trains_here(self) -> bool:
         """Whether what is being walked may train: outside the layers nothing does where only layers are unfrozen."""
+        if self.all_layers:
+            return True
         layer = self.prefix.rpartition(".")[2]
         return self.trains(int(layer)) if layer.isdigit() else self.setup.method != "freeze"
 
     def adapts(self, name: str) -> bool:
         """Whether a linear carries an adapter."""
-        if not self.setup.adapted or self.role == "reference" or not self.trains_here:
+        if not self.adapted or self.role == "reference" or not targeted(name, self.setup.adapter_targets):
             return False
-        leaf = name.rpartition(".")[2]
-        for target in self.setup.adapter_targets:
-            if target in ("all-linear", "attention", "qv") and leaf in NOT_ADAPTED:
-                continue
-            match target:
-                case "all-linear":
-                    return True
-                case "attention":
-                    if "attn" in name.lower() or "attention" in name.lower():
-                        return True
-                case "qv":
-                    if leaf in QUERY_VALUE:
-                        return True
-                case _:
-                    if name == target or name.endswith("." + target):
-                        return True
-        return False
+        return self.trains_here
 
     def parameter(self, name: str, kind: str, shape: tuple[int, ...]) -> Parameter:
         """The parameter of that name in the place that is being walked, made at its first use."""
@@ -143,9 +133,10 @@ class Model:
         if found is not None:
             return found
         elements = prod(shape)
-        setup = self.setup
-        dtype = setup.adapter_dtype if kind == "adapter" else self.weights
-        trained = (not setup.adapted or kind == "adapter") and self.role != "reference" and kind != "frozen"
+        if kind == "adapter":
+            dtype, trained = self.setup.adapter_dtype, self.role != "reference"
+        else:
+            dtype, trained = self.weights, self.all_trained and kind != "frozen"
         trained = trained and self.trains_here
         nbytes = self._quantized_bytes(shape) if kind == "quantized" else rounded(elements * SIZES[dtype])
         dense = self.dense_gradients and group_of(full) != "root" and kind != "quantized"
@@ -177,6 +168,28 @@ class Model:
         """Nothing will be walked any more: let go of the graph's leaves. Counts and names stay."""
         for parameter in [*self.parameters.values(), *self.reference_parameters]:
             parameter.release()
+
+
+@lru_cache(maxsize=4096)
+def targeted(name: str, targets: tuple[str, ...]) -> bool:
+    """Whether targets as the run vocabulary says them mean the linear of that name."""
+    leaf = name.rpartition(".")[2]
+    for target in targets:
+        if target in ("all-linear", "attention", "qv") and leaf in NOT_ADAPTED:
+            continue
+        match target:
+            case "all-linear":
+                return True
+            case "attention":
+                if "attn" in name.lower() or "attention" in name.lower():
+                    return True
+            case "qv":
+                if leaf in QUERY_VALUE:
+                    return True
+            case _:
+                if name == target or name.endswith("." + target):
+                    return True
+    return False
 
 
 def group_of(full: str) -> str:
