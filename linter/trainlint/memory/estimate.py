@@ -111,7 +111,8 @@ def _estimated(config: Config, setup: Setup) -> Estimate:
     with uncollected():
         answer = solve(config, setup)
     phases: dict[str, int] = {}
-    for phase, peak in answer.budget.totals().items():
+    totals = answer.budget.totals()
+    for phase, peak in totals.items():
         name = REPORTED[phase]
         phases[name] = max(phases.get(name, 0), peak)
     top = max(phases, key=lambda phase: phases[phase])
@@ -122,12 +123,12 @@ def _estimated(config: Config, setup: Setup) -> Estimate:
         high=round(allocated * answer.spread[1]),
         peak_phase=top,
         phases=phases,
-        parameters=sum(p.elements * p.copies for p in answer.parameters),
-        trainable=sum(p.elements * p.copies for p in answer.parameters if p.trained and p.optimized),
+        parameters=sum([p.elements * p.copies for p in answer.parameters]),
+        trainable=sum([p.elements * p.copies for p in answer.parameters if p.trained and p.optimized]),
         assumptions=tuple(answer.assumptions),
         warnings=tuple(answer.warnings),
         unknown=tuple(answer.unknown),
-        held=answer.budget.held(),
+        held=answer.budget.held(totals),
     )
 
 
@@ -321,10 +322,10 @@ def training(budget: Budget, walk: Walk) -> None:
     """Gradients, optimizer states and the optimizer's step."""
     setup = walk.setup
     trained = [p for p in walk.parameters.values() if p.trained]
-    elements = sum(p.elements * p.copies for p in trained)
-    count = sum(p.copies for p in trained)
+    elements = sum([p.elements * p.copies for p in trained])
+    count = sum([p.copies for p in trained])
     dtype = trained[0].dtype if trained else "float32"
-    nbytes = sum(rounded(p.elements * SIZES[p.dtype]) * p.copies for p in trained)
+    nbytes = sum([rounded(p.elements * SIZES[p.dtype]) * p.copies for p in trained])
     if not setup.in_backward and not walk.bucket_views:
         budget.add("gradients", dtype, elements, nbytes, gradient_phases(walk), f"{elements} trained parameters")
     state = state_bytes(setup.optimizer, trained, setup.momentum)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from trainlint.memory.account import SIZES, Totals
 
@@ -19,8 +20,7 @@ REPORTED = {
 """What a phase of the walk is called in a report."""
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One thing that lives on the device: `phases` says when, `formula` how its bytes come about."""
 
     what: str
@@ -79,11 +79,10 @@ class Budget:
                     out[phase] += entry.nbytes
         return out
 
-    def held(self) -> int:
-        """Bytes of the entries that live at the peak, without what an optimizer makes for a moment."""
-        totals = self.totals()
+    def held(self, totals: Mapping[str, int]) -> int:
+        """Bytes of the entries that live at the peak of `totals`, without what an optimizer makes for a moment."""
         top = max(totals, key=lambda phase: totals[phase])
-        return sum(entry.nbytes for entry in self.entries if top in entry.phases and entry.what != TEMPORARIES)
+        return sum([entry.nbytes for entry in self.entries if top in entry.phases and entry.what != TEMPORARIES])
 
     def ledger(self) -> Ledger:
         """What lives at the peak."""

@@ -88,7 +88,7 @@ def state_bytes(name: str, trained: Sequence[Parameter], momentum: float = 0.0) 
     name = ALIASES.get(name, name)
     one = _state_of(name, momentum)
     maps = 2048 if "8bit" in name and name not in TORCHAO else 0
-    return sum(one(parameter) * parameter.copies for parameter in trained) + maps
+    return sum([one(parameter) * parameter.copies for parameter in trained]) + maps
 
 
 def state_dtype(name: str, dtype: str) -> str:
