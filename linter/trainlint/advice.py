@@ -208,8 +208,14 @@ def change_keys(view: RunView, values: Mapping[str, object]) -> tuple[tuple[str,
         pairs = spelled(form, path, value, had.key if had is not None else "")
         if pairs is None:
             return None
-        said += pairs
+        said += (pair for pair in pairs if not _has(view, *pair))
     return tuple(said)
+
+
+def _has(view: RunView, key: str, text: str) -> bool:
+    """Whether the root file says so already."""
+    entry = view.root.entry(key)
+    return entry is not None and isinstance(entry.value, Scalar) and entry.value.raw.lower() == text.lower()
 
 
 def _spelling(view: RunView) -> tuple[str, str]:

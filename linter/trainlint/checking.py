@@ -5,18 +5,22 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from trainlint.engine import check
 from trainlint.errors import TrainlintError
 from trainlint.judging import memory_of
 from trainlint.result import Result
-from trainlint.rule import Finding
+from trainlint.rule import Finding, RunView
 from trainlint.session import Request, Session, open_session
 from trainlint.settings import Settings
+
+if TYPE_CHECKING:
+    from trainlint.report.estimate import Estimated
+    from trainlint.resolve import Resolved
 
 ROUNDS = 10
 """Fixes are applied and the files linted again at most so often."""
@@ -143,18 +147,55 @@ def _fixed_input(options: argparse.Namespace, request: Request, result: Result) 
 
 
 def run_estimate(options: argparse.Namespace, given: Mapping[str, object]) -> int:
-    """Print the memory of every run; returns 1 where one exceeds its device."""
-    from trainlint.report import color, estimate
+    """Print the memory of every run, and what was asked beside it; returns 1 where one exceeds its device."""
+    from trainlint.report import color, comparison, estimate
 
     session = open_session(_request(options, given))
-    assessed = [
-        (resolved.run, memory_of(resolved.run)()) for resolved in session.runs if resolved.fragments[0].launches
+    estimated = [
+        one for resolved in session.runs if resolved.fragments[0].launches for one in _columns(options, resolved)
     ]
     if options.output_format == "json":
-        sys.stdout.write(estimate.json_text(assessed))
+        sys.stdout.write(estimate.json_text(estimated))
+    elif options.compare or options.variant:
+        sys.stdout.write(comparison.text(estimated, color.wanted(sys.stdout, os.environ)))
     else:
-        sys.stdout.write(estimate.text(assessed, color=color.wanted(sys.stdout, os.environ)))
-    return 1 if any(found is not None and found.verdict == "exceeds" for _, found in assessed) else 0
+        colored, blocks = color.wanted(sys.stdout, os.environ), color.encodes(sys.stdout, "█")
+        sys.stdout.write(estimate.text(estimated, colored, blocks))
+    return 1 if any(one.memory is not None and one.memory.verdict == "exceeds" for one in estimated) else 0
+
+
+def _columns(options: argparse.Namespace, resolved: Resolved) -> Iterator[Estimated]:
+    """A run as it is and with the values that were asked for; with those alone where nothing is compared."""
+    compared = options.compare or options.variant
+    asked = [options.set] if options.set else []
+    if options.variant:
+        from trainlint.resolve.variant import assignments
+
+        asked += [assignments(text) for text in options.variant]
+    for said in ([[]] if compared or not asked else []) + asked:
+        yield _estimated(resolved, said, options.fit)
+
+
+def _estimated(resolved: Resolved, said: Sequence[str], fit: bool) -> Estimated:
+    from trainlint.report.estimate import Estimated
+
+    run, variant = resolved.run, dict[str, object]()
+    if said:
+        from trainlint.memory.forecast import changed
+        from trainlint.resolve.variant import completed, values_of
+
+        variant = values_of(said)
+        run = changed(run, completed(run, variant))
+    view = RunView(run, resolved.fragments, memory_of(run))
+    memory, found = view.memory, None
+    if fit and memory is not None:
+        from trainlint.advice import budget, fits
+        from trainlint.memory.fit import Fit
+
+        held = budget(view)
+        lacking = held is not None and memory.verdict != "fits"
+        found = fits(view, held, thorough=True) if held is not None and lacking else Fit()
+    return Estimated(view, memory, found, variant)
 
 
 def run_show(options: argparse.Namespace, given: Mapping[str, object]) -> int:

@@ -81,6 +81,14 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
     estimate = commands.add_parser("estimate", help="the memory ledger and verdict of each run")
     _paths(estimate)
     _about_runs(estimate)
+    estimate.add_argument("--fit", action="store_true", help="search for changes that fit the device")
+    estimate.add_argument("--compare", action="store_true", help="runs and variants side by side")
+    estimate.add_argument(
+        "--set", metavar="PATH=VALUE", action="append", default=[], help="with another value: batch.micro=1"
+    )
+    estimate.add_argument(
+        "--variant", metavar="VALUES", action="append", default=[], help="compare with batch.micro=1,checkpointing=true"
+    )
     estimate.add_argument("--output-format", choices=("text", "json"), default="text")
     estimate.set_defaults(run=_estimate)
     show = commands.add_parser("show", help="each run as resolved: every value, and where it comes from")

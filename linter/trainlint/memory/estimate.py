@@ -237,7 +237,10 @@ def codes(setup: Setup) -> str:
     """What quantized weights are held in, as people call it: nf4, int8, int4."""
     if setup.quantization_bits == 8:
         return "int8"
-    return setup.quantization_type or ("nf4" if setup.quantization_bits == 4 else f"int{setup.quantization_bits}")
+    if "fp" in setup.quantization_type or "nf" in setup.quantization_type:
+        return setup.quantization_type
+    named = setup.quantization_bits == 4 and not setup.quantization_type
+    return "nf4" if named else f"int{setup.quantization_bits}"
 
 
 def weights(

@@ -57,7 +57,8 @@ class Change:
 @dataclass(frozen=True, slots=True)
 class Fit:
     """What a search found: `changes` that make the run fit, the cheapest first; `singles`, each knob alone at its
-    strongest, where that does not fit; `most`, the single knob that frees most, and `frees`, the bytes that it does.
+    strongest, where that does not fit; `most`, the single knob that frees most of those that keep the training, and
+    `frees`, the bytes that it does.
 
     `least` is everything at once that keeps the training what it is, where that does not fit (None: it does, or there
     is nothing to change).
@@ -99,7 +100,7 @@ def fitting(
         return Fit(tuple(changes), least)
     singles = [search.made(((knob, len(search.knobs[knob].settings) - 1),)) for knob in (*keeping, *changing)]
     alone = [change for change in singles if change is not None]
-    most = min(alone, key=lambda change: change.likely, default=None)
+    most = min(alone, key=lambda change: (not change.keeps, change.likely), default=None)
     frees = memory.device_use.likely - most.likely if most is not None else 0
     fits = {change.parts[0][0].name for change in changes if len(change.parts) == 1}
     rest = tuple(change for change in alone if change.parts[0][0].name not in fits)
@@ -192,16 +193,30 @@ class _Search:
     def together(self, numbers: list[int]) -> tuple[Change | None, Change | None]:
         """As few knobs as are enough together; or, where they are not, all of them at once."""
         parts: Parts = ()
-        for part in self.strongest(numbers):
-            parts = _joined(parts, part)
+        order = self.strongest(numbers)
+        for at, part in enumerate(order):
+            before, parts = parts, _joined(parts, part)
             if self.fits(parts):
-                return self.made(self.eased(parts)), None
+                return self.surest(before, part, order[at + 1 :]), None
         for part in reversed(parts):  # what frees nothing is not worth a word
             rest = tuple(other for other in parts if other != part)
             need, without = self.need(parts), self.need(rest) if rest else None
             if need is not None and without is not None and without <= WORTH * need:
                 parts = rest
         return None, self.made(parts) if parts else None
+
+    def surest(self, before: Parts, last: Part, others: list[Part]) -> Change | None:
+        """The change with the last knob, or with another in its place where only that fits for certain."""
+        first = self.made(self.eased(_joined(before, last)))
+        if first is None or first.memory.verdict == "fits":
+            return first
+        for other in others:
+            parts = _joined(before, other)
+            if self.fits(parts):
+                change = self.made(self.eased(parts))
+                if change is not None and change.memory.verdict == "fits" and len(change.parts) <= len(first.parts):
+                    return change
+        return first
 
     def strongest(self, numbers: list[int]) -> list[Part]:
         """The last setting of each knob, those that free most first, without those that do not go with one before."""

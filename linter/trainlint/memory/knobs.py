@@ -145,6 +145,7 @@ def _length(run: TrainingRun) -> Iterator[Knob]:
 
 def _adapters(run: TrainingRun) -> Iterator[Knob]:
     method = _word(run.method)
+    scripted = run.root_format == "hf-trainer"  # arguments alone have no words for adapters
     lora = {
         "method": "lora",
         "adapter.rank": known(run.adapter.rank, 16),
@@ -152,14 +153,18 @@ def _adapters(run: TrainingRun) -> Iterator[Knob]:
         "adapter.dtype": "float32",
     }
     if method == "full":
-        yield Knob("LoRA", (lora,), "trains adapters only", keeps=False)
+        single = _word(run.precision.weights) == "float32" and _word(run.precision.compute) == "bfloat16"
+        settings = (lora, {**lora, "precision.weights": "bfloat16"}) if single else (lora,)
+        phrase = "train LoRA adapters, which the script sets up" if scripted else ""
+        yield Knob("LoRA", settings, "trains adapters only", keeps=False, phrase=phrase)
     if method in ("full", "lora") and known(run.quantization.bits) is None and not known(run.model.quantized):
         quantized = {**lora, "method": "qlora", "quantization.bits": 4, "quantization.type": "nf4"}
         if method == "lora":
             cost = "adapters over weights in 4 bits: slower, they are expanded in every pass"
         else:
             cost = "trains adapters only, over weights in 4 bits that are expanded in every pass"
-        yield Knob("QLoRA", (quantized,), cost, keeps=False)
+        phrase = "train LoRA adapters over 4-bit weights, which the script sets up" if scripted else ""
+        yield Knob("QLoRA", (quantized,), cost, keeps=False, phrase=phrase)
 
 
 def _models(run: TrainingRun) -> Iterator[Knob]:

@@ -21,3 +21,12 @@ def wanted(stream: TextIO, environ: Mapping[str, str]) -> bool:
 def paint(text: str, kind: str, color: bool) -> str:
     """The text in the colour of its kind, or as it is."""
     return f"\x1b[{CODES[kind]}m{text}\x1b[0m" if color and text else text
+
+
+def encodes(stream: TextIO, character: str) -> bool:
+    """Whether a stream's encoding has a character."""
+    try:
+        character.encode(getattr(stream, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
