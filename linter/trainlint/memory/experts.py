@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainlint.memory.activations import activation
 from trainlint.memory.adapters import packed_linear
 from trainlint.memory.graph import Parameter, Storage
 from trainlint.memory.primitives import div, gather, matmul, mean_rows, mul, scale, softmax, split, sum_rows
@@ -52,8 +53,6 @@ def experts(
     `renorm`: the chosen probabilities are divided by their sum ("always": and stay fp32; "raw": neither divided nor
     cast, with a router that reads its input in fp32); `scaled`: they are multiplied by a factor.
     """
-    from trainlint.memory.kinds import activation
-
     tape = walk.tape
     tokens = x.elements // hidden
     rows = tokens * top
