@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, isfinite
 
 from trainlint.formats import Draft
 from trainlint.run import Value
@@ -24,7 +24,7 @@ def add_duration(draft: Draft) -> None:
         )
         return
     epochs, rows, batch = draft.get("schedule.epochs"), _rows(draft), _batch(draft)
-    if not isinstance(epochs, int | float) or rows is None or batch is None:
+    if not isinstance(epochs, int | float) or not isfinite(epochs) or rows is None or batch is None:
         return
     if draft.get("length.packing") is True or draft.get("objective") in GENERATING or draft.get("batch.auto") is True:
         return

@@ -37,9 +37,9 @@ def _count(view: RunView) -> int:
     saved, schedule = view.run.checkpoint, view.run.schedule
     every, when = saved.every, saved.strategy.value if saved.strategy is not None else ""
     if when == "epoch" and schedule.epochs is not None and schedule.max_steps is None:
-        return int(schedule.epochs.value)
+        return int(min(schedule.epochs.value, 1e6))
     certain = schedule.max_steps is not None or view.run.batch.effective is not None
     if when == "steps" and schedule.total_steps is not None and certain:
         step = every.value if every is not None else 500.0
-        return int(schedule.total_steps.value / step) if step >= 1 else int(1 / step) if step > 0 else 0
+        return int(schedule.total_steps.value / step) if step >= 1 else int(1 / step) if step > 1e-6 else 0
     return 0
