@@ -163,10 +163,15 @@ def _of_file(view: FileView, path: str) -> Value[object] | None:
     return view.fragment.values.get(path)
 
 
+PYTHON = {"true": "True", "false": "False", "null": "None"}
+
+
 def _spelled(text: str, syntax: str) -> str:
-    """A new value as the syntax writes it: JSON and TOML want words in quotes."""
-    if syntax not in ("json", "toml"):
+    """A new value as the syntax writes it: JSON, TOML and Python want words in quotes, Python its own constants."""
+    if syntax not in ("json", "toml", "python"):
         return text
+    if syntax == "python" and text in PYTHON:
+        return PYTHON[text]
     try:
         json.loads(text)
     except ValueError:

@@ -33,6 +33,11 @@ def check(request: Request) -> tuple[Result, Session]:
     findings += [finding for finding in own if judged.selected(finding.rule, finding.place)]
     findings = [judged.levelled(finding) for finding in findings]
     findings.sort(key=lambda finding: (*finding.place[:3], finding.rule, finding.message))
+    notebooks = {name: one.notebook for name, one in session.documents.items() if one.notebook is not None}
+    if notebooks:
+        from trainlint.cells import located
+
+        findings = [located(finding, notebooks) for finding in findings]
     formats: dict[str, str | None] = dict.fromkeys(session.documents)
     for fragment in session.fragments:
         formats[fragment.file] = formats.get(fragment.file) or fragment.format
@@ -42,7 +47,10 @@ def check(request: Request) -> tuple[Result, Session]:
         runs=tuple(CheckedRun(resolved.run.root, resolved.run.files) for resolved in session.runs),
         not_judged=tuple(dict.fromkeys(not_judged)),
         suppressed=suppressed,
-        sources={name: document.text for name, document in session.documents.items()},
+        sources={
+            name: document.notebook.text if document.notebook is not None else document.text
+            for name, document in session.documents.items()
+        },
     )
     return result, session
 

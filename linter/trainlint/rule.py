@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from trainlint.documents import Document, Entry, Node, Place, Scalar
 from trainlint.errors import TrainlintError
@@ -74,9 +74,17 @@ class Found:
     severity: Severity | None = None
 
 
+class Code(NamedTuple):
+    """The line of code that a finding in a notebook stands on, and its stretch there."""
+
+    line: str
+    column: int
+    end_column: int
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding as it is reported."""
+    """A finding as it is reported; `code` where the file holds the line in another form."""
 
     rule: str
     severity: Severity
@@ -85,6 +93,7 @@ class Finding:
     help: str = ""
     related: tuple[Note, ...] = ()
     fix: Fix | None = None
+    code: Code | None = None
 
 
 @dataclass(slots=True)

@@ -6,13 +6,19 @@ import ast
 import stat
 import warnings
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trainlint.documents.comments import comments
 from trainlint.documents.failure import Unreadable
 from trainlint.documents.tree import Document, Node, Place, Problem, Scalar, Sequence, Syntax
 
+if TYPE_CHECKING:
+    from trainlint.documents.notebook import Notebook
+
 SIZE_LIMIT = 2 * 1024 * 1024
 """Larger files are data, not configuration (bytes)."""
+NOTEBOOK_LIMIT = 32 * 1024 * 1024
+"""Notebooks hold what their cells printed and drew, so they may be larger (bytes)."""
 
 SUFFIXES: dict[str, Syntax] = {
     ".yaml": "yaml",
@@ -20,6 +26,7 @@ SUFFIXES: dict[str, Syntax] = {
     ".json": "json",
     ".toml": "toml",
     ".py": "python",
+    ".ipynb": "notebook",
     ".sh": "shell",
     ".slurm": "shell",
     ".sbatch": "shell",
@@ -44,8 +51,9 @@ def read(path: str, shown: str | None = None) -> Document:
         status = Path(path).stat()
         if not stat.S_ISREG(status.st_mode):
             return _unread(file, syntax, "unreadable", "not a regular file")
-        if status.st_size > SIZE_LIMIT:
-            size = f"{status.st_size / 1e6:.1f} MB is more than the {SIZE_LIMIT >> 20} MiB a config may have"
+        limit = NOTEBOOK_LIMIT if syntax == "notebook" else SIZE_LIMIT
+        if status.st_size > limit:
+            size = f"{status.st_size / 1e6:.1f} MB is more than the {limit >> 20} MiB a config may have"
             return _unread(file, syntax, "too-large", size)
         data = Path(path).read_bytes()
     except OSError as error:
@@ -84,7 +92,14 @@ def from_text(file: str, text: str, syntax: Syntax) -> Document:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     roots: tuple[Node, ...] = ()
     module: ast.Module | None = None
+    notebook: Notebook | None = None
     try:
+        if syntax == "notebook":
+            from trainlint.documents.notebook import parse
+
+            syntax = "json"  # what is said of one that breaks
+            notebook = parse(file, text)
+            text, syntax = notebook.code, "python"
         if syntax == "python":
             module = _python(file, text)
         elif syntax in ("yaml", "json", "toml"):
@@ -92,7 +107,7 @@ def from_text(file: str, text: str, syntax: Syntax) -> Document:
             problems += found
     except Unreadable as error:
         problems.append(Problem(error.kind, error.message, error.place))
-    return Document(file, syntax, text, roots, module, tuple(problems), comments(file, text, syntax, roots))
+    return Document(file, syntax, text, roots, module, tuple(problems), comments(file, text, syntax, roots), notebook)
 
 
 def _parse(file: str, text: str, syntax: Syntax) -> tuple[tuple[Node, ...], list[Problem]]:

@@ -8,9 +8,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-Syntax = Literal["yaml", "json", "toml", "python", "shell", "text"]
+if TYPE_CHECKING:
+    from trainlint.documents.notebook import Notebook
+
+Syntax = Literal["yaml", "json", "toml", "python", "notebook", "shell", "text"]
 ProblemKind = Literal[
     "unreadable",
     "too-large",
@@ -150,7 +153,10 @@ class Comment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One file as read: `roots` are its YAML documents (one for JSON and TOML), `module` a script's syntax tree."""
+    """One file as read: `roots` are its YAML documents (one for JSON and TOML), `module` a script's syntax tree.
+
+    Of a notebook `text` is the code of its cells, a script; `notebook` leads from there to the places in the file.
+    """
 
     file: str
     syntax: Syntax
@@ -159,6 +165,7 @@ class Document:
     module: ast.Module | None = None
     problems: tuple[Problem, ...] = ()
     comments: tuple[Comment, ...] = ()
+    notebook: Notebook | None = None
     lines: list[str] = field(default_factory=list, repr=False)
 
     def line(self, number: int) -> str:

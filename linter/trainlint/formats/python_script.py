@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TYPE_CHECKING
 
 from trainlint.documents import Document, Node
 from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment
 from trainlint.formats.training_names import CONFIGS, OPTIMIZERS, TRAINERS
+
+if TYPE_CHECKING:
+    from trainlint.documents.notebook import Notebook
 
 NAME = "python-script"
 _HINT = re.compile(r"TrainingArguments|\w+Config\(|\w*Trainer\(|\.backward\(|Accelerator\(|GradScaler\(|get_peft_model")
@@ -58,6 +62,8 @@ def read(document: Document, root: Node | None) -> Fragment:
     trainer = trainer_of(found, made, amp)
     generates = bool(found.named("generate", "pipeline")) and not trainer
     fragment.framework = trainer or "transformers"
+    if document.notebook is not None:
+        _install(fragment, document.file, document.notebook)
     fragment.launches = bool(trainer) or (not generates and bool(made.quantization or made.adapters))
     fragment.facts |= {
         "trainer": trainer,
@@ -68,6 +74,15 @@ def read(document: Document, root: Node | None) -> Fragment:
         "adapter": made.adapter,
     }
     return fragment
+
+
+def _install(fragment: Fragment, file: str, notebook: Notebook) -> None:
+    """The versions that the cells of a notebook install before they train."""
+    from trainlint.formats.command_line import commands
+    from trainlint.formats.installs import installed
+
+    if "install" in notebook.shell:
+        fragment.values.update(installed(NAME, commands(file, notebook.shell)))
 
 
 def complete(draft: Draft) -> None:

@@ -91,13 +91,13 @@ def narrows(run: TrainingRun, path: str) -> str:
 
 
 def _run(resolved: Resolved, wanted: Wanted) -> dict[str, object]:
-    run = resolved.run
+    run, places = resolved.run, _Places(resolved)
     return {
         "root": run.root,
         "format": run.root_format,
         "starts": resolved.fragments[0].launches,
-        "files": [*_members(resolved), *_sources(resolved)],
-        "values": [_value(path, value) for path, value in ordered(run) if wanted(path)],
+        "files": [*_members(resolved, places), *_sources(resolved)],
+        "values": [_value(path, value, places) for path, value in ordered(run) if wanted(path)],
         "possible": [
             {
                 "path": path,
@@ -111,7 +111,7 @@ def _run(resolved: Resolved, wanted: Wanted) -> dict[str, object]:
     }
 
 
-def _members(resolved: Resolved) -> Iterator[dict[str, object]]:
+def _members(resolved: Resolved, places: _Places) -> Iterator[dict[str, object]]:
     for fragment, reason in zip(resolved.fragments, resolved.reasons, strict=True):
         yield {
             "file": fragment.file,
@@ -119,7 +119,7 @@ def _members(resolved: Resolved) -> Iterator[dict[str, object]]:
             "how": reason.how,
             "by": reason.by or None,
             "key": reason.key or None,
-            "location": _place(reason.place),
+            "location": places.data(reason.place),
         }
 
 
@@ -142,7 +142,7 @@ def _sources(resolved: Resolved) -> Iterator[dict[str, object]]:
             }
 
 
-def _value(path: str, value: Value[object]) -> dict[str, object]:
+def _value(path: str, value: Value[object], places: _Places) -> dict[str, object]:
     return {
         "path": path,
         "value": _plain(value.value),
@@ -150,14 +150,14 @@ def _value(path: str, value: Value[object]) -> dict[str, object]:
         "origin": value.origin,
         "key": value.key or None,
         "raw": value.raw or None,
-        "location": _place(value.place),
+        "location": places.data(value.place),
         "note": value.note or None,
         "losers": [
             {
                 "value": _plain(loser.value),
                 "key": loser.key or None,
                 "raw": loser.raw or None,
-                "location": _place(loser.place),
+                "location": places.data(loser.place),
                 "why": loser.note or None,
             }
             for loser in value.losers
@@ -182,11 +182,26 @@ def _plain(value: object) -> object:
             return str(value)
 
 
-def _place(place: Place | None) -> dict[str, object] | None:
-    if place is None:
-        return None
-    names = ("file", "line", "column", "end_line", "end_column")
-    return dict(zip(names, place, strict=True))
+class _Places:
+    """Places of a run as they are printed; those in the code of a notebook as places in its file, with the cell."""
+
+    def __init__(self, resolved: Resolved) -> None:
+        documents = [fragment.document for fragment in resolved.fragments]
+        self.notebooks = {one.file: one.notebook for one in documents if one.notebook is not None}
+
+    def text(self, place: Place) -> str:
+        """`file:line:column`."""
+        notebook = self.notebooks.get(place.file)
+        return at(place) if notebook is None else f"{at(notebook.place(place))} in cell {notebook.cell(place)}"
+
+    def data(self, place: Place | None) -> dict[str, object] | None:
+        """A place as the report's schema has it."""
+        if place is None:
+            return None
+        notebook = self.notebooks.get(place.file)
+        found = place if notebook is None else notebook.place(place)
+        made: dict[str, object] = dict(zip(Place._fields, found, strict=True))
+        return made if notebook is None else {**made, "cell": notebook.cell(place)}
 
 
 def text(runs: Sequence[Resolved], color: bool = False, wanted: Wanted = everything) -> str:
@@ -197,16 +212,16 @@ def text(runs: Sequence[Resolved], color: bool = False, wanted: Wanted = everyth
 
 
 def _lines(resolved: Resolved, color: bool, wanted: Wanted) -> Iterator[str]:
-    run, launches = resolved.run, resolved.fragments[0].launches
+    run, launches, places = resolved.run, resolved.fragments[0].launches, _Places(resolved)
     yield f"{paint(harmless(run.root), 'bold', color)}  {run.root_format}{'' if launches else ', starts no run'}"
-    yield from _table(_files(resolved))
+    yield from _table(_files(resolved, places))
     known = [(path, value) for path, value in ordered(run) if wanted(path)]
-    rows = [(path, _shown(value), _origin(value)) for path, value in known]
+    rows = [(path, _shown(value), _origin(value, places)) for path, value in known]
     widths = [max((len(row[at]) for row in rows), default=0) for at in (0, 1)]
     for (_, value), (path, said, origin) in zip(known, rows, strict=True):
         yield f"  {path:<{widths[0]}}  {said:<{widths[1]}}  {paint(origin, 'dim', color)}".rstrip()
         for loser in value.losers:
-            yield f"    {paint('over', 'warning', color)} {_shown(loser)}, {_origin(loser)}{_because(loser)}"
+            yield f"    {paint('over', 'warning', color)} {_shown(loser)}, {_origin(loser, places)}{_because(loser)}"
     for path in filter(wanted, paths()):
         if path in run.possible and path not in run.values:
             options = " or ".join(f"{_shown(value)} ({value.note})" for value in run.possible[path])
@@ -219,17 +234,17 @@ def _lines(resolved: Resolved, color: bool, wanted: Wanted) -> Iterator[str]:
             yield f"  {path}: {paint('unknown', 'warning', color)}: {narrows(run, path)}"
 
 
-def _files(resolved: Resolved) -> Iterator[tuple[str, str, str]]:
+def _files(resolved: Resolved, places: _Places) -> Iterator[tuple[str, str, str]]:
     for fragment, reason in zip(resolved.fragments, resolved.reasons, strict=True):
         if reason.how != "root":
-            yield f"  {harmless(fragment.file)}", fragment.format, _reason(reason)
+            yield f"  {harmless(fragment.file)}", fragment.format, _reason(reason, places)
     for source in _sources(resolved):
         said = {"versions": "versions", "settings": "settings", "data": "the data"}[str(source["how"])]
         yield f"  {harmless(str(source['file']))}", str(source["format"] or ""), said
 
 
-def _reason(reason: Reason) -> str:
-    where = f" at {at(reason.place)}" if reason.place is not None else ""
+def _reason(reason: Reason, places: _Places) -> str:
+    where = f" at {places.text(reason.place)}" if reason.place is not None else ""
     key = f"`{reason.key}`" if reason.key else reason.by
     match reason.how:
         case "named":
@@ -271,14 +286,14 @@ def _shown(value: Value[object]) -> str:
     return f"{text} {value.unit}{'' if plain == 1 else 's'}" if value.unit else text
 
 
-def _origin(value: Value[object]) -> str:
+def _origin(value: Value[object], places: _Places) -> str:
     note = f": {harmless(value.note)}" if value.note else ""
     if not value.written:
         return f"{value.origin}{note}"  # its place, if any, is a whole file, which the note names
     raw = value.raw if len(value.raw) <= WIDTH // 2 and "\n" not in value.raw else ""
     sign = " " if value.key.startswith("-") else ": "
     key = f"`{harmless(value.key + sign + raw if raw else value.key)}`" if value.key else "written"
-    return f"{key} at {at(value.place)}" if value.place is not None else key
+    return f"{key} at {places.text(value.place)}" if value.place is not None else key
 
 
 def _because(loser: Value[object]) -> str:

@@ -46,6 +46,9 @@ def described(
     if brief:
         return
     shown = excerpt(finding.place, lines) if lines else None
+    if finding.code is not None and lines:
+        line, column, end = finding.code
+        shown = excerpt(Place(finding.place.file, 1, column, 1, end), [line])
     if shown is not None:
         line, marks = shown
         number = f"{finding.place.line:>3}"
