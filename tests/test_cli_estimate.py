@@ -124,3 +124,48 @@ def test_a_fix_writes_the_first_change(tmp_path: Path, line: Line) -> None:
     text = (tmp_path / "train.yaml").read_text()
     assert "use_peft: true\n" in text
     assert text.count("\n") >= TRAIN.count("\n") + 1
+
+
+MLX = """model: "mlx-community/Llama-3.2-3B-Instruct-bf16"
+train: true
+data: data
+fine_tune_type: lora
+batch_size: 16
+max_seq_length: 4096
+iters: 10
+grad_checkpoint: false"""
+
+
+def fixed(folder: Path, name: str, text: str, device: str) -> str:
+    (folder / "train.yaml").unlink()
+    (folder / name).write_text(text)
+    main(["check", "--device-memory", device, "--select", "memory-exceeds-device", "--fix", "--unsafe-fixes", name])
+    return (folder / name).read_text()
+
+
+def test_a_written_value_is_replaced_where_it_stands(tmp_path: Path, line: Line) -> None:
+    arguments = json.dumps(
+        {
+            "model_name_or_path": "Qwen/Qwen2.5-1.5B-Instruct",
+            "per_device_train_batch_size": 64,
+            "gradient_accumulation_steps": 1,
+            "gradient_checkpointing": True,
+            "max_length": 4096,
+            "dtype": "bfloat16",
+            "bf16": True,
+            "packing": True,
+            "assistant_only_loss": True,
+            "output_dir": "out",
+        },
+        indent=1,
+    )
+    (tmp_path / "requirements.txt").write_text("trl==1.2.0\ntransformers==5.4.0\ntorch==2.9.0\n")
+    made = json.loads(fixed(tmp_path, "args.json", arguments, "24 GiB"))
+    assert made["per_device_train_batch_size"] < 64
+    assert made["per_device_train_batch_size"] * made["gradient_accumulation_steps"] == 64
+
+
+def test_nothing_is_added_below_a_last_line_without_an_end(tmp_path: Path, line: Line) -> None:
+    made = fixed(tmp_path, "lora.yaml", MLX, "20 GiB")
+    assert made.startswith(MLX.split("batch_size")[0])
+    assert "grad_checkpoint: falsegrad" not in made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trainlint.formats.spelling import spell
+from trainlint.formats.spelling import key_for, spell
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,9 @@ from trainlint.formats.spelling import spell
         ("mlx-lm", "yaml", "checkpointing.kind", "full", "", "`grad_checkpoint: true`"),
         ("mlx-lm", "yaml", "optimizer.name", "adamw_bnb_8bit", "", None),
         ("axolotl", "yaml", "method", "lora", "", "`adapter: lora`"),
+        ("axolotl", "yaml", "activation_offload", True, "", "`activation_offloading: true`"),
+        ("hf-trainer", "yaml", "activation_offload", True, "", None),
+        ("trl", "yaml", "adapter.targets", ["q_proj"], "", None),
         ("torchtune", "yaml", "checkpointing.kind", "full", "", "`enable_activation_checkpointing: true`"),
         ("torchtitan", "toml", "batch.micro", 1, "", "`training.local_batch_size = 1`"),
         ("a-plugin", "yaml", "batch.micro", 1, "", None),
@@ -30,3 +33,8 @@ from trainlint.formats.spelling import spell
 )
 def test_spelling(format_name: str, syntax: str, path: str, value: object, key: str, words: str | None) -> None:
     assert spell(format_name, syntax, path, value, key) == words
+
+
+def test_the_key_of_a_path_is_the_one_that_is_documented() -> None:
+    assert key_for("hf-trainer", "batch.micro") == "per_device_train_batch_size"
+    assert key_for("mlx-lm", "precision.weights") == ""

@@ -162,3 +162,14 @@ def test_an_odd_batch_goes_down_to_one() -> None:
 
 def test_nothing_is_said_without_a_device() -> None:
     assert fitting(replace(assessment(1), capacity=None), run_of(), lambda values: True) == Fit()
+
+
+def test_what_is_likely_to_fit_already_is_changed_only_for_what_fits_for_certain() -> None:
+    toy = assessment(40)
+    certain = replace(assessment(40, {"checkpointing.kind": "full"}), verdict="fits")
+
+    def variant(changes: Mapping[str, object]) -> Assessment:
+        return certain if "checkpointing.kind" in changes else replace(toy, verdict="tight")
+
+    fit = fitting(replace(toy, verdict="tight", variant=variant), run_of(), lambda values: True)
+    assert [change.parts[0][0].name for change in fit.changes] == ["activation checkpointing"]

@@ -97,6 +97,9 @@ def test_what_is_open_is_said_with_what_would_narrow_it(said: Command) -> None:
     assert open_words(run, "optimizer.name: a (torch <2), b (torch >=2)").startswith(
         "`optimizer.name`, a (torch <2) or b (torch >=2): a version"
     )
+    assert open_words(run, "adapter.targets: ('a',) (x) or ('b', 'c') (y)").startswith(
+        "`adapter.targets`, a (x) or b, c (y)"
+    )
     assert open_words(run, "how device_map spreads the blocks") == "how device_map spreads the blocks"
 
 

@@ -14,7 +14,8 @@ from trainlint.memory.knobs import Knob, Values, knobs
 from trainlint.run import TrainingRun
 
 LIKELY_SHARE = 0.92
-"""Where no change fits for certain, one whose likely need is below this share of the device will do."""
+"""Where a run is likely to need more than this share of the device, a change with which it is likely to need less will
+do, though it does not fit for certain."""
 WORTH = 1.01
 """A knob without which a run needs less than this times as much is left out where nothing fits anyway."""
 MOST = 56
@@ -52,6 +53,11 @@ class Change:
         """What it costs, those that are free left out where others are not."""
         costs = [knob.cost for knob, _ in self.parts]
         return "; ".join([cost for cost in costs if not cost.startswith("none")] or costs[:1])
+
+
+def likely_fits(memory: Assessment) -> bool:
+    """Whether a run is likely to fit with room to spare, though not for certain."""
+    return memory.capacity is not None and memory.device_use.likely <= LIKELY_SHARE * memory.capacity[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,11 +164,11 @@ class _Search:
         return self.variants[parts]
 
     def fits(self, parts: Parts) -> bool:
-        """Whether it fits for certain, or is likely to with room to spare."""
-        need = self.need(parts)
+        """Whether it fits for certain; or is likely to with room to spare, where the run as it is does not."""
+        need, room = self.need(parts), LIKELY_SHARE * self.room
         if need is None or need > self.room:
             return False
-        if need <= LIKELY_SHARE * self.room:
+        if need <= room < self.memory.device_use.likely:
             return True
         change = self.made(parts)
         return change is not None and change.memory.verdict == "fits"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from trainlint.advice import change_keys, said_in
+from trainlint.memory.fit import likely_fits
 from trainlint.report.color import paint
 from trainlint.units import GIB, gib
 
@@ -75,11 +76,16 @@ def text(view: RunView, found: Assessment, fit: Fit, color: bool) -> Iterator[st
         return
     blocks = [(change, list(_lines(view, change))) for change in (*fit.changes, *fit.singles)]
     width = max(len(key) for _, lines in blocks for key, _ in lines)
-    width = min(max(width, len("what would fit")), WIDEST)
-    yield f"  {'what would fit' if fit.changes else 'nothing fits; alone':<{width}}      GiB  verdict  what it costs"
+    likely = likely_fits(found)
+    if likely:
+        yield "  it is likely to fit as it is, what is open above decides"
+    head = "what would fit for certain" if likely else "what would fit"
+    head = head if fit.changes else "nothing fits for certain; alone" if likely else "nothing fits; alone"
+    width = min(max(width + 2, len(head)), WIDEST)
+    yield f"  {head:<{width}}      GiB  verdict  what it costs"
     for number, (change, lines) in enumerate(blocks):
         if number == len(fit.changes) and fit.changes:
-            yield "  not enough alone"
+            yield "  not certain alone" if likely else "  not enough alone"
         size, verdict = f"{change.likely / GIB:9.1f}", f"{change.memory.verdict:<7}"
         for at, (key, cost) in enumerate(lines):
             left = f"    {key:<{width - 2}}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from trainlint.formats.spelling import key_for
 from trainlint.report.color import paint
-from trainlint.run import TrainingRun
+from trainlint.run import TrainingRun, path_info
 from trainlint.units import GIB, gib
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ SMALL = 0.001
 """Share of the peak below which entries are put together."""
 ROUNDING = ", each tensor rounded up to 512 B"
 """What every formula of the walk says, and a table need not repeat."""
+_TUPLE = re.compile(r"\(('[^()]*'),?\)")
 GROUPS = ("weights", "gradients", "optimizer state", "activations", "logits", "other")
 
 OPEN = {
@@ -121,8 +122,8 @@ def bars(found: Assessment, capacity: int | None, color: bool, blocks: bool) -> 
 def open_words(run: TrainingRun, said: str) -> str:
     """What is unknown, what was taken for it, and what would narrow it."""
     path, _, options = said.partition(": ")
-    if options and " " not in path and "." in path:
-        choices = options.replace("), ", ") or ")
+    if options and path_info(path) is not None:
+        choices = _TUPLE.sub(lambda found: found[1].replace("'", ""), options).replace("), ", ") or ")
         return f"`{path}`, {choices}: a version in requirements.txt or in `versions` of the settings tells"
     words = OPEN.get(said)
     if words is None:
