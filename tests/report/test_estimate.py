@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from importlib.resources import files
@@ -12,6 +13,7 @@ import pytest
 
 from trainlint.cli import main
 from trainlint.memory.ledger import Entry
+from trainlint.report.color import encodes
 from trainlint.report.ledger import GROUPS, compact, group, grouped, open_words
 from trainlint.run import Value, build
 
@@ -90,12 +92,27 @@ def test_bars_are_drawn_in_what_the_terminal_has(said: Command, monkeypatch: pyt
     assert re.search(r"the device +24\.0 GiB  #+", text)
 
 
+def test_an_encoding_has_a_character_or_not() -> None:
+    assert encodes(io.TextIOWrapper(io.BytesIO(), "utf-8"), "█")
+    assert not encodes(io.TextIOWrapper(io.BytesIO(), "ascii"), "█")
+
+
+def test_nothing_is_searched_where_layers_are_spread(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = "trainlint: run\nmodel: meta-llama/Llama-3.1-8B\nprecision: {weights: bfloat16}\nmethod: full\n"
+    run += "batch: {micro: 1}\nlength: {max: 512}\noptimizer: adamw_torch\nparallel: {tensor: 2}\ndevice: RTX 4090\n"
+    (tmp_path / "run.yaml").write_text(run)
+    main(["estimate", "--fit", str(tmp_path / "run.yaml")])
+    assert "nothing is searched where a device holds a part" in capsys.readouterr().out
+
+
 def test_what_is_open_is_said_with_what_would_narrow_it(said: Command) -> None:
     assert "no device is named: `--device`" in said(TRAIN)
     run = build("a.yaml", "mlx-lm", (), {"batch.micro": Value(1)})
     assert open_words(run, "batch.micro").endswith("write `batch_size`")
-    assert open_words(run, "optimizer.name: a (torch <2), b (torch >=2)").startswith(
-        "`optimizer.name`, a (torch <2) or b (torch >=2): a version"
+    words = open_words(run, "optimizer.name: a (torch <2), b (torch >=2)")
+    assert words.startswith("`optimizer.name`, a (torch <2) or b (torch >=2): pin torch in requirements.txt")
+    assert open_words(run, "sharding.kind: none (one device), fsdp2 (more)") == (
+        "`sharding.kind`, none (one device) or fsdp2 (more)"
     )
     assert open_words(run, "adapter.targets: ('a',) (x) or ('b', 'c') (y)").startswith(
         "`adapter.targets`, a (x) or b, c (y)"

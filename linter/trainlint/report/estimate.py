@@ -145,4 +145,5 @@ def _verdict(run: TrainingRun, found: Assessment, color: bool) -> str:
     low, high = found.capacity
     size = gib(high) if low == high else f"{gib(low)} to {gib(high)}"
     each = "each " if count is not None and count.value > 1 else ""
-    return f"  {paint(found.verdict, VERDICTS[found.verdict], color)}: {need}, {each}{name} has {size}"
+    verdict = "no verdict" if found.verdict == "unknown" else found.verdict
+    return f"  {paint(verdict, VERDICTS[found.verdict], color)}: {need}, {each}{name} has {size}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from trainlint.advice import change_keys, said_in
+from trainlint.advice import budget, change_keys, said_in
 from trainlint.memory.fit import likely_fits
 from trainlint.report.color import paint
 from trainlint.units import GIB, gib
@@ -70,6 +70,9 @@ def text(view: RunView, found: Assessment, fit: Fit, color: bool) -> Iterator[st
     """A table: the changes that fit, and below them what is not enough alone."""
     if found.capacity is None:
         yield "  what would fit: no device is named"
+        return
+    if budget(view) is None:
+        yield "  what would fit: nothing is searched where a device holds a part of the layers or of each matrix"
         return
     if not fit.changes and not fit.singles:
         yield "  what would fit: nothing that can be changed here lowers it"

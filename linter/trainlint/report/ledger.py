@@ -21,6 +21,7 @@ SMALL = 0.001
 """Share of the peak below which entries are put together."""
 ROUNDING = ", each tensor rounded up to 512 B"
 """What every formula of the walk says, and a table need not repeat."""
+_VERSION = re.compile(r"\b([a-z][\w-]*) ?(?:[<>]=?|==)")
 _TUPLE = re.compile(r"\(('[^()]*'),?\)")
 GROUPS = ("weights", "gradients", "optimizer state", "activations", "logits", "other")
 
@@ -32,6 +33,7 @@ OPEN = {
     "adapter.rank": "the adapters' rank, counted as 8, at most 64",
     "checkpointing.kind": "activation checkpointing, counted as off, at least full",
     "optimizer.name": "the optimizer, counted as AdamW",
+    "model.shape": "the model's shape: activations are those of a usual model of its size; a config.json would tell",
     "parallel.data": "the number of devices that share the states, counted as 8, at least 1",
 }
 """What is said where nothing tells a value."""
@@ -124,7 +126,9 @@ def open_words(run: TrainingRun, said: str) -> str:
     path, _, options = said.partition(": ")
     if options and path_info(path) is not None:
         choices = _TUPLE.sub(lambda found: found[1].replace("'", ""), options).replace("), ", ") or ")
-        return f"`{path}`, {choices}: a version in requirements.txt or in `versions` of the settings tells"
+        packages = dict.fromkeys(_VERSION.findall(options))
+        pinned = f": pin {' and '.join(packages)} in requirements.txt, or in `versions` of the settings"
+        return f"`{path}`, {choices}" + (pinned if packages else "")
     words = OPEN.get(said)
     if words is None:
         return said
