@@ -192,7 +192,7 @@ def test_the_pure_python_loader_reads_the_same(monkeypatch: pytest.MonkeyPatch, 
 
     text = "a: [1, 'x']\nb:\n  c: |\n    t\n  d: &d 1\ne: *d\n---\nf: 1\n"
     before = [(path, leaf.place, leaf.raw) for node in read(text).roots for path, _, leaf in scalars(node)]
-    monkeypatch.setattr(ours, "_LOADER", yaml.SafeLoader)
+    monkeypatch.setattr(ours, "_Loader", yaml.SafeLoader)
     assert [(path, leaf.place, leaf.raw) for node in read(text).roots for path, _, leaf in scalars(node)] == before
     (problem,) = read("a: 1\nb: \x01\n").problems
     assert problem.place[1:3] == (2, 4)

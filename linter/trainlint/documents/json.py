@@ -55,9 +55,11 @@ class _Parser:
         self.depth = 0
 
     def place(self, begin: int, end: int) -> Place:
-        line = bisect_right(self.starts, begin)
-        last = bisect_right(self.starts, max(begin, end - 1))
-        return Place(self.file, line, begin - self.starts[line - 1] + 1, last, end - self.starts[last - 1] + 1)
+        starts = self.starts
+        line = last = bisect_right(starts, begin)
+        if last < len(starts) and end > starts[last]:
+            last = bisect_right(starts, end - 1)
+        return Place(self.file, line, begin - starts[line - 1] + 1, last, end - starts[last - 1] + 1)
 
     def fail(self, message: str) -> Unreadable:
         return Unreadable("syntax", message, self.place(self.begin, max(self.at, self.begin + 1)))
@@ -76,10 +78,10 @@ class _Parser:
                 if self.begin < len(self.text):
                     raise self.fail(f"unexpected `{self.text[self.begin]}`")
                 return
-            self.kind = found.lastgroup or ""
-            self.token = found.group(self.kind)
-            self.begin, self.at = found.span(self.kind)
-            if self.kind != "comment":
+            self.kind = kind = found.lastgroup or ""
+            self.token = found[kind]
+            self.begin, self.at = found.span(kind)
+            if kind != "comment":
                 return
             self.problems.append(Problem("json-comment", "a comment in JSON", self.place(self.begin, self.at)))
 
@@ -120,6 +122,8 @@ class _Parser:
         return Scalar(value, token, place, kind != "string")
 
     def string(self, token: str) -> str:
+        if "\\" not in token:
+            return token[1:-1]
         try:
             return str(json.loads(token, strict=False))
         except ValueError as error:
@@ -151,10 +155,11 @@ class _Parser:
                     f"`{self.token}` where a key in double quotes belongs" if self.kind else "the file ends before `}`"
                 )
             key = Scalar(self.string(self.token), self.token, self.place(self.begin, self.at), False)
-            first = seen.setdefault(str(key.value), key.place)
-            if first is not key.place:
+            place = key.place
+            first = seen.setdefault(str(key.value), place)
+            if first is not place:
                 message = f"`{key.value}` stands twice, the first time on line {first.line}"
-                self.problems.append(Problem("duplicate-key", message, key.place, first))
+                self.problems.append(Problem("duplicate-key", message, place, first))
             self.advance()
             if self.token != ":" or self.kind != "mark":
                 raise self.fail("no `:` behind the key")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 import yaml
 
@@ -15,7 +16,11 @@ DEPTH = 100
 EXPANSION = 100_000
 """Most nodes a document may have once its aliases are written out."""
 
-_LOADER: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+MERGE = "tag:yaml.org,2002:merge"
+TEXT = "tag:yaml.org,2002:str"
+
+_Leaf = yaml.ScalarNode
+_tuple = tuple.__new__  # makes a Place or an Entry in half the time that its own constructor takes
 _BREAKS = re.compile("[\x85\u2028\u2029]")
 
 
@@ -25,9 +30,10 @@ def parse(file: str, text: str) -> tuple[tuple[Node, ...], list[Problem]]:
     if not text.isascii():  # YAML 1.1 breaks lines at these too, editors don't: places count as editors do
         text = _BREAKS.sub(" ", text)
     problems: list[Problem] = []
-    composed = _Composed(file, text, problems)
+    simple = "*" not in text and len(text) < EXPANSION  # a node is a character at least
+    composed = _Composed(file, text, problems) if simple else _Aliased(file, text, problems)
     try:
-        roots = tuple(composed.node(root) for root in yaml.compose_all(text, Loader=_LOADER) if root is not None)
+        roots = tuple([composed.node(root) for root in yaml.compose_all(text, Loader=_Loader) if root is not None])
     except yaml.MarkedYAMLError as error:
         kind: ProblemKind = "too-deep" if "nesting depth" in (error.problem or "") else "syntax"
         mark = error.problem_mark or error.context_mark
@@ -80,90 +86,136 @@ def _at(file: str, mark: yaml.Mark | None) -> Place:
     return Place(file, mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
 
 
+_PATTERNS: dict[str, list[tuple[str, re.Pattern[str]]]] = yaml.SafeLoader.yaml_implicit_resolvers
+"""Types of plain scalars by their first character."""
+
+
+@lru_cache(maxsize=4096)
+def _tag(text: str) -> str:
+    """The type of a plain scalar by its text (YAML 1.1), as PyYAML's resolver finds it."""
+    for tag, pattern in _PATTERNS[text[:1]]:
+        if pattern.match(text):
+            return tag
+    return TEXT
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """libyaml's parser, or PyYAML's own where that is not there, with types of plain scalars remembered."""
+
+    def resolve(self, kind: type[yaml.Node], value: str | None, implicit: tuple[bool, bool]) -> str:
+        """The tag of a node that carries none."""
+        if kind is _Leaf:
+            assert value is not None
+            return _tag(value) if implicit[0] and value[:1] in _PATTERNS else TEXT
+        return "tag:yaml.org,2002:seq" if kind is yaml.SequenceNode else "tag:yaml.org,2002:map"
+
+
 class _Composed:
-    """Turns libyaml's nodes into ours, each anchor once."""
+    """Turns libyaml's nodes into ours, in a text without aliases: every node is met once."""
 
     def __init__(self, file: str, text: str, problems: list[Problem]) -> None:
         self.file = file
         self.text = text
         self.problems = problems
-        self.known: dict[int, tuple[yaml.Node, Node, int]] = {}
-        self.open: set[int] = set()
-        self.size = 0
         self.depth = 0
 
     def node(self, node: yaml.Node) -> Node:
-        before = self.known.get(id(node))
-        if before is not None:
-            self._grow(before[2], before[1].place)
-            return before[1]
-        start, end = node.start_mark, node.end_mark
-        place = Place(self.file, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
-        self._grow(1, place)
-        if isinstance(node, yaml.ScalarNode):
+        """One node with all below it."""
+        if node.__class__ is _Leaf:
+            start, end, value = node.start_mark, node.end_mark, node.value
+            place = _tuple(Place, (self.file, start.line + 1, start.column + 1, end.line + 1, end.column + 1))
             plain = not node.style  # libyaml says "", PyYAML None
-            scalar = Scalar(_value(node), node.value if plain else self.text[start.index : end.index], place, plain)
-            self.known[id(node)] = (node, scalar, 1)
-            return scalar
-        if id(node) in self.open:
-            raise Unreadable("alias-bomb", "an alias that contains itself", place)
-        self.open.add(id(node))
+            raw = value if plain else self.text[start.index : end.index]
+            construct = _CONSTRUCT.get(node.tag)
+            return Scalar(construct(value) if construct else value, raw, place, plain)
         self.depth += 1
         if self.depth > DEPTH:
-            raise Unreadable("too-deep", f"nested deeper than {DEPTH} levels", place)
-        size = self.size
+            raise Unreadable("too-deep", f"nested deeper than {DEPTH} levels", self.place(node))
         ours: Node
-        if isinstance(node, yaml.MappingNode):
-            entries = self._entries(node)
-            ours = Mapping(entries, self._ended(place, node, *node.value[-1:]))
+        if node.__class__ is yaml.MappingNode:
+            entries, last = self.entries(node)
+            ours = Mapping(tuple(entries), self.place(node, last))
         else:
-            assert isinstance(node, yaml.SequenceNode)
             items = tuple([self.node(item) for item in node.value])
-            ours = Sequence(items, self._ended(place, node, *((item, item) for item in node.value[-1:])))
+            ours = Sequence(items, self.place(node, items[-1].place[3:] if items else None))
         self.depth -= 1
-        self.open.discard(id(node))
-        self.known[id(node)] = (node, ours, self.size - size + 1)
         return ours
 
-    def _ended(self, place: Place, node: yaml.CollectionNode, *last: tuple[yaml.Node, yaml.Node]) -> Place:
-        """The place of a block collection up to the end of its last item; libyaml lets it reach to the next token."""
-        if node.flow_style or not last:
-            return place
-        key, value = last[0]
-        end = (key.end_mark.line + 1, key.end_mark.column + 1) if key is not value else place[1:3]
-        known = self.known.get(id(value))
-        if known is not None:  # that of an alias lies before
-            end = max(end, known[1].place[3:5])
-        return Place(place.file, place.line, place.column, *max(end, place[1:3]))
+    def place(self, node: yaml.Node, last: tuple[int, int] | None = None) -> Place:
+        """Where a node stands; a block collection ends with its `last` item: libyaml reaches to the next token."""
+        start, end = node.start_mark, node.end_mark
+        line, column = start.line + 1, start.column + 1
+        if last is None or node.flow_style:  # type: ignore[attr-defined]
+            return Place(self.file, line, column, end.line + 1, end.column + 1)
+        return Place(self.file, line, column, *max(last, (line, column)))
 
-    def _entries(self, node: yaml.MappingNode) -> tuple[Entry, ...]:
+    def entries(self, node: yaml.MappingNode) -> tuple[list[Entry], tuple[int, int] | None]:
+        """The entries of a mapping, with what `<<` brings in, and where the last one ends."""
         entries: list[Entry] = []
         seen: dict[str, Place] = {}
+        key: yaml.Node | None = None
+        ours: Node | None = None
+        read = self.node
         for key, value in node.value:
-            if key.tag == "tag:yaml.org,2002:merge":
-                entries.extend(self._merged(value))
+            if key.tag == MERGE:
+                ours = self.merged(value, entries)
                 continue
-            ours = self.node(key)
-            if not isinstance(ours, Scalar):
-                ours = Scalar(None, self.text[key.start_mark.index : key.end_mark.index], ours.place)
-            entry = Entry(ours, self.node(value))
-            first = seen.setdefault(entry.name, ours.place)
-            if first is not ours.place:
-                message = f"`{entry.name}` stands twice, the first time on line {first.line}"
-                self.problems.append(Problem("duplicate-key", message, ours.place, first))
-            entries.append(entry)
-        return tuple(entries)
+            name_node = read(key)
+            if name_node.__class__ is Scalar:
+                name = name_node.value if name_node.value.__class__ is str else name_node.raw
+            else:
+                name = self.text[key.start_mark.index : key.end_mark.index]
+                name_node = Scalar(None, name, name_node.place)
+            ours = read(value)
+            entries.append(_tuple(Entry, (name_node, ours, False)))
+            at = name_node.place
+            first = seen.setdefault(name, at)
+            if first is not at:
+                message = f"`{name}` stands twice, the first time on line {first.line}"
+                self.problems.append(Problem("duplicate-key", message, at, first))
+        if key is None:
+            return entries, None
+        end = (key.end_mark.line + 1, key.end_mark.column + 1)
+        return entries, max(end, ours.place[3:]) if ours is not None else end  # that of an alias lies before
 
-    def _merged(self, value: yaml.Node) -> list[Entry]:
-        sources = value.value if isinstance(value, yaml.SequenceNode) else [value]
-        merged: list[Entry] = []
-        for source in reversed(sources):
+    def merged(self, value: yaml.Node, entries: list[Entry]) -> Node | None:
+        """Add what `<<` brings in; returns the mapping, or None for a list of them."""
+        listed = value.__class__ is yaml.SequenceNode
+        ours: Node | None = None
+        for source in reversed(value.value if listed else [value]):
             ours = self.node(source)
             if isinstance(ours, Mapping):
-                merged.extend(Entry(entry.key, entry.value, True) for entry in ours.entries)
-        return merged
+                entries.extend(Entry(entry.key, entry.value, True) for entry in ours.entries)
+        return None if listed else ours
 
-    def _grow(self, by: int, place: Place) -> None:
+
+class _Aliased(_Composed):
+    """The same for a text that may hold aliases, or is long: each anchor once, and no more nodes than EXPANSION."""
+
+    def __init__(self, file: str, text: str, problems: list[Problem]) -> None:
+        super().__init__(file, text, problems)
+        self.known: dict[int, tuple[yaml.Node, Node, int]] = {}
+        self.open: set[int] = set()
+        self.size = 0
+
+    def node(self, node: yaml.Node) -> Node:
+        """One node, or what its anchor stands for."""
+        before = self.known.get(id(node))
+        if before is not None:
+            self.grow(before[2], before[1].place)
+            return before[1]
+        if id(node) in self.open:
+            raise Unreadable("alias-bomb", "an alias that contains itself", self.place(node))
+        self.open.add(id(node))
+        size = self.size
+        self.grow(1, self.place(node))
+        ours = super().node(node)
+        self.open.discard(id(node))
+        self.known[id(node)] = (node, ours, self.size - size)
+        return ours
+
+    def grow(self, by: int, place: Place) -> None:
+        """Count nodes as if aliases were written out."""
         self.size += by
         if self.size > EXPANSION:
             raise Unreadable("alias-bomb", f"its aliases expand to more than {EXPANSION:,} nodes", place)
@@ -219,9 +271,3 @@ _CONSTRUCT: dict[str, Callable[[str], object]] = {
     "tag:yaml.org,2002:float": _float,
     "tag:yaml.org,2002:null": lambda text: None,
 }
-
-
-def _value(node: yaml.ScalarNode) -> object:
-    """What PyYAML's safe loader makes of a scalar (YAML 1.1); dates stay text."""
-    construct = _CONSTRUCT.get(node.tag)
-    return construct(node.value) if construct else node.value
