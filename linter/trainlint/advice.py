@@ -124,6 +124,11 @@ def device_words(view: RunView) -> str:
     return f"{'each' if count and count > 1 else 'the'} {name or 'device'}"
 
 
+def firm(memory: Assessment) -> int:
+    """Bytes of the device that are likely needed without the cache, which the allocator gives back before it fails."""
+    return memory.allocated.likely + memory.device_use.low - memory.allocated.low
+
+
 def assumed(memory: Assessment) -> str:
     """What was assumed, to end a message with; empty where nothing was."""
     said = [note for note in memory.assumptions if note not in OBVIOUS]
