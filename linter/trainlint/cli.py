@@ -43,6 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parsed(arguments: list[str]) -> argparse.Namespace:
     """The options; paths may stand before, behind and between flags."""
+    if arguments[:2] == ["models", "add"]:
+        return _adding().parse_args(arguments[2:])
     parser, commands = _parser()
     if arguments[0] in ("check", "estimate", "show"):
         return commands[arguments[0]].parse_intermixed_args(arguments[1:])
@@ -116,6 +118,18 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
     init.add_argument("folder", nargs="?", type=Path, default=Path())
     init.set_defaults(run=_init)
     return parser, commands.choices
+
+
+def _adding() -> argparse.ArgumentParser:
+    """The arguments of `trainlint models add`."""
+    parser = argparse.ArgumentParser(
+        prog="trainlint models add", description="Fetch a model's config and counts from a hub, for linting offline."
+    )
+    parser.add_argument("id", metavar="ID", help="the model's id: organisation/name")
+    parser.add_argument("--endpoint", metavar="URL", help="the hub (HF_ENDPOINT, else https://huggingface.co)")
+    parser.add_argument("--revision", default="main", metavar="NAME", help="branch, tag or commit (main)")
+    parser.set_defaults(run=_add)
+    return parser
 
 
 def _paths(parser: argparse.ArgumentParser) -> None:
@@ -225,6 +239,13 @@ def _list(options: argparse.Namespace) -> int:
     from trainlint.listing import listing
 
     print(listing(options.what, options.pattern, options.output_format))
+    return 0
+
+
+def _add(options: argparse.Namespace) -> int:
+    from trainlint.hub import add
+
+    print(add(options.id, options.endpoint, options.revision))
     return 0
 
 

@@ -106,9 +106,12 @@ def _devices() -> Iterable[Row]:
 
 
 def _models() -> Iterable[Row]:
-    from trainlint.facts import models
+    from trainlint.facts import cache, models
 
-    for name in models.every():
+    kept = {model.id: model for model in cache.every()}
+    for fetched in kept.values():
+        yield {"name": fetched.id, "parameters": fetched.parameters, "type": fetched.config.get("model_type")}
+    for name in (name for name in models.every() if name not in kept):
         model = models.find(name)
         assert model is not None
         yield {"name": name, "parameters": model.parameters, "type": model.config.get("model_type")}

@@ -80,6 +80,8 @@ def _quantization(fragment: Fragment) -> None:
             word = "bnb-8bit" if fragment.written("quantization_config.load_in_8bit") is True else "bnb-4bit"
         elif isinstance(bits, int) and not isinstance(bits, bool):
             word = f"{word}-{bits}bit"
+        elif word == "awq":
+            word = "awq-4bit"
         fragment.values["model.quantized"] = say(NAME, "quantization_config.quant_method", method, word)
 
 

@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from trainlint.facts import models
+from trainlint.facts import cache, models
 from trainlint.formats import Draft
 from trainlint.resolve.join import find_file
+from trainlint.resolve.weights import Weights, weights
 
 SHAPES: dict[str, tuple[str, ...]] = {
     "layers": ("num_hidden_layers", "n_layer", "num_layers", "n_layers"),
@@ -35,7 +36,6 @@ HEADS = {
     "WhisperForConditionalGeneration": "speech-seq2seq",
     "ForConditionalGeneration": "seq2seq",
 }
-METHODS = {"bitsandbytes": "bnb-4bit", "gptq": "gptq", "awq": "awq-4bit", "fp8": "fp8"}
 
 
 def add_model(draft: Draft, origin: Path) -> None:
@@ -45,7 +45,7 @@ def add_model(draft: Draft, origin: Path) -> None:
         _from_config(draft, config, "config.json")
         joined = draft.fragment("model-config")
         if joined is not None:
-            _from_index(draft, Path(joined.file))
+            _from_weights(draft, weights(Path(joined.file).parent))
         return
     name = draft.get("model.id")
     named = [
@@ -56,6 +56,13 @@ def add_model(draft: Draft, origin: Path) -> None:
         if path is not None and path.suffix == ".json" and _from_folder(draft, path):
             return
     if not isinstance(name, str) or not name:
+        return
+    fetched = cache.find(name)
+    if fetched is not None:
+        note = f"{fetched.id}, fetched from {fetched.source.partition('://')[2].partition('/')[0] or 'a hub'}"
+        draft.derive("model.config", fetched.config, note)
+        _from_config(draft, fetched.config, note)
+        _from_weights(draft, Weights(fetched.nbytes, fetched.parameters, fetched.dtype, note))
         return
     model = models.find(name)
     if model is None:
@@ -89,16 +96,20 @@ def _from_folder(draft: Draft, path: Path) -> bool:
         return False
     draft.derive("model.config", config, path.name)
     _from_config(draft, config, path.name)
-    _from_index(draft, path)
+    _from_weights(draft, weights(path.parent))
     return True
 
 
-def _from_index(draft: Draft, path: Path) -> None:
-    """The exact size of the weights, from the index beside a `config.json`."""
-    index = _json(path.with_name("model.safetensors.index.json"))
-    size = (index or {}).get("metadata")
-    if isinstance(size, dict) and isinstance(size.get("total_size"), int):
-        draft.derive("model.checkpoint_bytes", size["total_size"], "model.safetensors.index.json", "byte")
+def _from_weights(draft: Draft, found: Weights | None) -> None:
+    """The exact size of the weights, their number, and the dtype of most of them."""
+    if found is None:
+        return
+    if found.nbytes is not None:
+        draft.derive("model.checkpoint_bytes", found.nbytes, found.note, "byte")
+    if found.parameters is not None:
+        draft.derive("model.parameters", found.parameters, found.note, "parameter")
+    if found.dtype in DTYPES.values():
+        draft.derive("model.dtype", found.dtype, found.note)
 
 
 def _json(path: Path) -> dict[str, object] | None:
@@ -131,8 +142,19 @@ def _from_config(draft: Draft, config: Mapping[str, object], note: str, origin: 
         head = next((head for ending, head in HEADS.items() if architectures[0].endswith(ending)), None)
         if head:
             draft.put("model.head", head, origin, note)
-    quantization = config.get("quantization_config")
-    if isinstance(quantization, Mapping):
-        method = METHODS.get(str(quantization.get("quant_method")))
-        if method:
-            draft.put("model.quantized", method, origin, note)
+    if stored := _stored(config):
+        draft.put("model.quantized", stored, origin, note)
+
+
+def _stored(config: Mapping[str, object]) -> str | None:
+    """How a config says that its checkpoint is quantized: `bnb-4bit`, `gptq-4bit`, `awq-4bit`, `fp8`, `mlx-4bit`."""
+    quantization, packed = config.get("quantization_config"), config.get("quantization")
+    method = quantization.get("quant_method") if isinstance(quantization, Mapping) else None
+    if isinstance(quantization, Mapping) and isinstance(method, str):
+        if method == "bitsandbytes":
+            return "bnb-8bit" if quantization.get("load_in_8bit") is True else "bnb-4bit"
+        bits = quantization.get("bits", quantization.get("w_bit", 4 if method == "awq" else None))
+        return f"{method}-{bits}bit" if isinstance(bits, int) and not isinstance(bits, bool) else method
+    if isinstance(packed, Mapping) and isinstance(packed.get("bits"), int):
+        return f"mlx-{packed['bits']}bit"
+    return None
