@@ -11,6 +11,7 @@ from trainlint.api import (
     change_words,
     chosen_length,
     device_words,
+    firm,
     gib,
     known,
     rule,
@@ -36,7 +37,7 @@ def check(view: RunView) -> Iterator[Found]:
     smaller = full.variant({**steps, "evaluation.batch": micro.value})
     if evaluated is None or smaller is None or full.device_use.likely > room or evaluated.peak_phase != "evaluation":
         return
-    if evaluated.device_use.likely <= room or smaller.device_use.likely > room:
+    if firm(evaluated) <= room or smaller.device_use.likely > room:
         return
     eval_batch = run.batch.eval or batch
     written = eval_batch.place is not None

@@ -10,6 +10,7 @@ from trainlint.api import (
     budget,
     chosen_length,
     device_words,
+    firm,
     gib,
     known,
     may_be_sharded,
@@ -20,7 +21,7 @@ from trainlint.api import (
 )
 
 TIGHT = 0.95
-"""Share of the device above which the likely need is worth a word: fragmentation over a long run takes the rest."""
+"""Share of the device above which the likely need, without what is only cached, is worth a word."""
 
 
 @rule(severity="warning", needs=("device.memory", "memory"))
@@ -34,17 +35,17 @@ def check(view: RunView) -> Iterator[Found]:
     ):
         return
     room, most = memory.capacity
-    if memory.device_use.likely <= TIGHT * room or not chosen_length(view) or may_be_sharded(view):
+    if firm(memory) <= TIGHT * room or not chosen_length(view) or may_be_sharded(view):
         return
     full = at_length(view, memory)
-    need = full.device_use
-    if need.low > most or need.likely <= TIGHT * room:
+    need = firm(full)
+    if full.device_use.low > most or need <= TIGHT * room:
         return
-    over = "more than" if need.likely > room else f"{100 * need.likely / room:.0f} % of"
+    over = "more than" if need > room else f"{100 * need / room:.0f} % of"
     help_, fix = memory_advice(view, full)
     yield Found(
         at=pressure_spot(view, full),
-        message=f"needs about {gib(need.likely)} {phase_words(full)}, {over} the {gib(room)} that "
+        message=f"needs about {gib(need)} {phase_words(full)}, {over} the {gib(room)} that "
         f"{device_words(view)} has{assumed(memory)}",
         help=help_,
         fix=fix,

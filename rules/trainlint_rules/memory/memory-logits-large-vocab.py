@@ -2,7 +2,19 @@
 
 from collections.abc import Iterator
 
-from trainlint.api import Found, RunView, at_length, budget, change_words, chosen_length, device_words, gib, known, rule
+from trainlint.api import (
+    Found,
+    RunView,
+    at_length,
+    budget,
+    change_words,
+    chosen_length,
+    device_words,
+    firm,
+    gib,
+    known,
+    rule,
+)
 
 SHARE = 0.15
 """Share of the device that logits may take before they are worth a word."""
@@ -46,7 +58,7 @@ def check(view: RunView) -> Iterator[Found]:
     written = [value for value in (length, run.batch.micro) if value is not None and value.place is not None]
     words = change_words(view, FUSED) if known(run.kernels, "none") == "none" else None
     words = PLUGIN if view.root.format == "axolotl" else words
-    likely = chosen_length(view) and full.device_use.likely > room
+    likely = chosen_length(view) and firm(full) > room
     yield Found(
         at=written[0] if written else run.model.id or length,
         message=f"logits of {rows} x {length.value} tokens over {vocabulary.value} words take {gib(logits)} in "

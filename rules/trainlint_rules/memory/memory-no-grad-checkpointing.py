@@ -12,6 +12,7 @@ from trainlint.api import (
     chosen_length,
     device_words,
     devices,
+    firm,
     gib,
     known,
     rule,
@@ -30,7 +31,7 @@ def check(view: RunView) -> Iterator[Found]:
         return
     room, most = _usable(view) or memory.capacity
     full = at_length(view, memory)
-    if full.device_use.likely <= most or not (chosen_length(view) or memory.device_use.low > most):
+    if firm(full) <= most or not (chosen_length(view) or memory.device_use.low > most):
         return
     other = full.variant({"checkpointing.kind": "full"})
     words = change_words(view, {"checkpointing.kind": "full"})
