@@ -50,6 +50,16 @@ def test_console_blocks_show_what_is_printed(
     assert done.stdout == expected
 
 
+def test_the_index_of_rules_is_current(request: pytest.FixtureRequest) -> None:
+    index, now = ROOT / "rules" / "README.md", run("trainlint rules --output-format markdown").stdout
+    if request.config.getoption("--update-pages"):
+        index.write_text(now, "utf-8")
+    assert index.read_text("utf-8") == now, "pytest tests/test_docs.py --update-pages writes it"
+    links = re.findall(r"\]\((?P<page>[^)]+)\)", now)
+    assert len(links) > 100
+    assert all((index.parent / page).is_file() for page in links)
+
+
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_commands_in_the_text_exist(name: str, tmp_path: Path) -> None:
     for found in INLINE.finditer((ROOT / name).read_text("utf-8")):

@@ -32,6 +32,24 @@ def test_rules(rules: Project) -> None:
     ]
 
 
+def test_rules_as_a_page(rules: Project) -> None:
+    lines = listing("rules", "micro", "markdown").splitlines()
+    assert lines[0] == "# 1 rules"
+    assert lines[4:] == [
+        "## test",
+        "",
+        "| rule | severity | formats | about |",
+        "| --- | --- | --- | --- |",
+        f"| [test-micro]({rules.rules.name}/test/test-micro.md) | warning | all | Too many at once |",
+    ]
+    assert "| base-silent |" in listing("rules", "base", "markdown")  # no page, no link
+    assert "| suppression-unused | warning | all |" in listing("rules", "unused", "markdown")
+
+
+def test_devices_as_a_table() -> None:
+    assert listing("devices", "rtx 4090", "markdown").splitlines()[2].startswith("| RTX 4090 | 24.0 GiB | 8.9 |")
+
+
 def test_own_rules_are_listed_too(rules: Project) -> None:
     rules.write({"lint/house-micro.rule.yaml": RULE, "trainlint.toml": 'rule-paths = ["lint"]\n'})
     assert "house-micro" in listing("rules", "", "names").splitlines()

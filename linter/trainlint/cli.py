@@ -112,7 +112,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
     ):
         listing = commands.add_parser(name, help=f"list {what}")
         listing.add_argument("pattern", nargs="?", default="", help="only those whose name contains this")
-        listing.add_argument("--output-format", choices=("names", "text", "json"), default="text")
+        listing.add_argument("--output-format", choices=("names", "text", "json", "markdown"), default="text")
         listing.set_defaults(run=_list, what=name)
     init = commands.add_parser("init", help="write a commented trainlint.toml after looking at the tree")
     init.add_argument("folder", nargs="?", type=Path, default=Path())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 from trainlint import suppress
 from trainlint.errors import TrainlintError
@@ -37,8 +39,6 @@ The next reader can not tell whether it still holds: write the reason behind the
 
 def toolbox() -> Toolbox:
     """Rules and formats as a check started here would use them."""
-    from pathlib import Path
-
     return Toolbox(nearest(Path.cwd()).rule_paths)
 
 
@@ -65,8 +65,51 @@ def listing(what: str, pattern: str, output_format: str) -> str:
         return json.dumps(rows, indent=1)
     if output_format == "names":
         return "\n".join(str(row["name"]) for row in rows)
+    if output_format == "markdown":
+        return _index(pattern) if what == "rules" else _table([{key: _cell(row[key]) for key in row} for row in rows])
     widths = {key: max((len(_cell(row[key])) for row in rows), default=0) for key in (rows[0] if rows else {})}
     return "\n".join("  ".join(f"{_cell(value):<{widths[key]}}" for key, value in row.items()).rstrip() for row in rows)
+
+
+def _index(pattern: str) -> str:
+    """All rules with such names as a page: a table a family, each rule linked to its page.
+
+    Links start at the folder that holds the rules' package, where the page is meant to stand.
+    """
+    families: dict[str, list[dict[str, str]]] = {}
+    for rule in toolbox().rules:
+        if pattern.lower() in rule.name.lower():
+            source = Path(rule.source)
+            page = f"{source.parents[1].name}/{rule.family}/{rule.name}.md"
+            there = (source.parent / f"{rule.name}.md").exists()
+            families.setdefault(rule.family, []).append(
+                {
+                    "rule": f"[{rule.name}]({page})" if there else rule.name,
+                    "severity": rule.severity + "".join(f", profile {name}" for name in rule.profiles),
+                    "formats": ", ".join(rule.formats) or "all",
+                    "about": _first_line(rule.page()),
+                }
+            )
+    for name, page in OWN.items():
+        if pattern.lower() in name.lower():
+            families.setdefault("suppression", []).append(
+                {"rule": name, "severity": suppress.OWN[name], "formats": "all", "about": _first_line(page)}
+            )
+    count = sum(map(len, families.values()))
+    head = [
+        f"# {count} rules",
+        "",
+        "Written by `trainlint rules --output-format markdown`; `trainlint explain NAME` prints a page.",
+    ]
+    return "\n".join([*head, *(f"\n## {family}\n\n{_table(rows)}" for family, rows in families.items())])
+
+
+def _table(rows: list[dict[str, str]]) -> str:
+    """Rows as a table of Markdown."""
+    if not rows:
+        return ""
+    lines = [list(rows[0]), ["---"] * len(rows[0]), *(list(row.values()) for row in rows)]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
 def _cell(value: object) -> str:
@@ -91,8 +134,9 @@ def _rows(what: str) -> Iterable[Row]:
 
 def _first_line(page: str) -> str:
     """The first sentence behind a page's title."""
-    lines = [line.strip() for line in page.splitlines() if line.strip() and not line.startswith("#")]
-    return lines[0].split(". ")[0].rstrip(".") if lines else ""
+    text = "\n".join(line for line in page.splitlines() if not line.startswith("# ")).strip()
+    paragraph = " ".join(text.partition("\n\n")[0].split())
+    return re.split(r"\.\s+(?=[^a-z\d])", paragraph)[0].rstrip(".")
 
 
 def _devices() -> Iterable[Row]:
