@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from trainlint.documents import Document, Entry, Mapping, Node, Place, Problem, Scalar, Sequence, plain, scalars
 from trainlint.formats import Draft, Format, Fragment, Reference, say, started
-from trainlint.plugins import RuleFolder, hookimpl
+from trainlint.plugins import hookimpl
 from trainlint.result import Result
 from trainlint.rule import (
     Edit,
@@ -20,6 +20,7 @@ from trainlint.rule import (
     Note,
     Rule,
     RuleError,
+    RuleFolder,
     RunView,
     Severity,
     remove_line,

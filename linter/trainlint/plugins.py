@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pluggy
+
+from trainlint.rule import RuleFolder
 
 if TYPE_CHECKING:
     from trainlint.formats import Format
@@ -14,13 +16,6 @@ if TYPE_CHECKING:
 PROJECT = "trainlint"
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
-
-
-class RuleFolder(NamedTuple):
-    """A folder of rules. `deferred`: modules are executed when first asked, for folders whose tests run them all."""
-
-    path: Path
-    deferred: bool = False
 
 
 class Hooks:

@@ -16,8 +16,7 @@ from pathlib import Path
 
 from trainlint.declarative import load
 from trainlint.documents import Place, read
-from trainlint.plugins import RuleFolder
-from trainlint.rule import NAME, Found, Rule, RuleError, RuleSpec, rule
+from trainlint.rule import NAME, Found, Rule, RuleError, RuleFolder, RuleSpec, rule
 from trainlint.run import path_info
 
 ENDING = ".rule.yaml"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import inf
 
 from trainlint.documents import Scalar
 from trainlint.formats.fragment import say
@@ -52,7 +53,8 @@ def binary_size(node: object, unit: str = "") -> int | None:
     if found is None:
         return None
     suffix = (found[2] or unit).lower().removesuffix("b").removesuffix("i")
-    return int(float(found[1]) * 1024 ** _POWERS[suffix]) if suffix in _POWERS else None
+    size = float(found[1]) * 1024 ** _POWERS[suffix] if suffix in _POWERS else inf
+    return int(size) if size < inf else None
 
 
 def _text(node: object) -> str:
