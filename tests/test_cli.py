@@ -169,6 +169,14 @@ def test_settings_say_what_fails(large: Project, line: Line) -> None:
     assert line("--fail-on", "error")[0] == 0
 
 
+def test_a_comment_makes_a_file_strict(large: Project, line: Line) -> None:
+    large.write({"trainlint.toml": 'severity = { test = "info" }\n'})
+    assert line()[0] == 0
+    large.write({"a.yaml": "# trainlint: profile=strict\n" + LARGE})
+    assert line()[0] == 1
+    assert line("--fail-on", "warning")[0] == 0
+
+
 def test_selectors_are_repeated_and_joined_by_commas(large: Project, line: Line) -> None:
     large.rule("other-micro", MICRO)
 

@@ -83,12 +83,16 @@ def run_check(options: argparse.Namespace, given: Mapping[str, object]) -> int:
 
 
 def _failing(result: Result, session: Session) -> list[Finding]:
-    """The findings at or above the level that fails, which the settings of each file say."""
+    """The findings at or above the level that fails, which the settings of each file say, or a comment in it."""
     levels = ("info", "warning", "error")
+    runs = [resolved.run for resolved in session.runs]
+    profiles = {file: run.profile.value for run in runs if run.profile is not None for file in run.files}
+    profiles |= {run.root: run.profile.value for run in runs if run.profile is not None}
     failing = []
     for finding in result.findings:
         settings = session.settings_at(Path(finding.place.file))
-        floor = "info" if settings.profile == "strict" and "fail_on" not in settings.given else settings.fail_on
+        strict = profiles.get(finding.place.file, settings.profile) == "strict"
+        floor = "info" if strict and "fail_on" not in settings.given else settings.fail_on
         if levels.index(finding.severity) >= levels.index(floor):
             failing.append(finding)
     return failing
