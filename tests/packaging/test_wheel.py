@@ -113,7 +113,7 @@ def test_hooks_start_commands_that_are_installed() -> None:
     hooks = yaml.safe_load((REPOSITORY / ".pre-commit-hooks.yaml").read_text("utf-8"))
     assert [hook["id"] for hook in hooks] == ["trainlint", "trainlint-tree"]
     changed, tree = hooks
-    assert set(changed["types_or"]) == {"yaml", "json", "toml", "python", "shell", "makefile"}
+    assert set(changed["types_or"]) == {"yaml", "json", "toml", "python", "jupyter", "shell", "makefile"}
     assert (tree["pass_filenames"], tree["always_run"]) == (False, True)
     for hook in hooks:
         assert hook["language"] == "python"

@@ -12,8 +12,12 @@ from dataclasses import dataclass, field
 
 from trainlint.documents import Document, Entry, Mapping, Node, Place
 from trainlint.formats.literals import Literals, bound_once
+from trainlint.formats.script_arguments import Arguments, arguments
 from trainlint.formats.syntax_nodes import called, holds, nodes
 from trainlint.formats.training_names import KNOWN
+
+AMP = frozenset(("autocast", "GradScaler", "ShardedGradScaler", "to", "compile", "requires_grad_"))
+"""Calls whose arguments are not followed to the script's own arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +69,13 @@ class Assignment:
 class Script:
     """What a script says: calls and attribute assignments in order, imports, own classes by their bases.
 
-    `lines` are those on which a call begins.
+    `literals` reads expressions, `followed` also by the defaults of the script's own `arguments`. `lines`
+    are those on which a call begins.
     """
 
     literals: Literals
+    followed: Literals
+    arguments: Arguments
     imports: dict[str, str] = field(default_factory=dict)
     bases: dict[str, tuple[str, ...]] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
@@ -98,7 +105,9 @@ def script(document: Document) -> Script:
     module = document.module
     assert module is not None
     every = nodes(module)
-    found = Script(Literals(document, bound_once(every)))
+    bound, given = bound_once(every), arguments(every, document.text)
+    followed = Literals(document, bound, {name: dict(fields) for name, fields in given.namespaces.items()})
+    found = Script(Literals(document, bound), followed, given)
     for node in every:
         match node:
             case ast.Import(names=names):
@@ -244,7 +253,8 @@ class _Walk:
                 self.found.calls.append(self._call(call, target if call is node else "", conditional))
 
     def _call(self, node: ast.Call, target: str, conditional: bool) -> Call:
-        literals = self.found.literals
+        # what is decided at run time is often switched off by an argument's default: its default proves nothing
+        literals = self.found.literals if called(node) in AMP else self.found.followed
         entries: list[Entry] = []
         unknown: set[str] = set()
         sources: dict[str, str] = {}

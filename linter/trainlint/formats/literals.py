@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from trainlint.documents import Document, Entry, Mapping, Node, Place, Scalar, Sequence
 
@@ -51,10 +51,13 @@ _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Literals:
-    """Reads expressions of one script. `bound` are the names that the file binds once, with their expressions."""
+    """Reads expressions of one script. `bound` are the names that the file binds once, with their expressions;
+    `namespaces` the defaults of its arguments by the variable that holds them.
+    """
 
     document: Document
     bound: dict[str, ast.expr]
+    namespaces: dict[str, dict[str, ast.expr]] = field(default_factory=dict)
 
     def place(self, node: ast.expr | ast.stmt | ast.keyword | ast.excepthandler) -> Place:
         """Where a syntax node stands; `ast` counts bytes, places count characters."""
@@ -89,6 +92,8 @@ class Literals:
             case ast.Name(id=name):
                 bound = self.bound.get(name)
                 return None if bound is None else self.node(bound, depth + 1)
+            case ast.Attribute(value=ast.Name(id=owner), attr=attr) if attr in self.namespaces.get(owner, ()):
+                return self.node(self.namespaces[owner][attr], depth + 1)
             case ast.Attribute():
                 word = dtype(expression) or _member(expression)
                 return None if word is None else self._scalar(expression, word)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from trainlint.documents import Document, Mapping, Node, Scalar
+from trainlint.documents import Document, Entry, Mapping, Node, Scalar
 from trainlint.formats import hf_trainer, trl, trl_defaults
 from trainlint.formats.amp import Amp
 from trainlint.formats.calls import Call, Script
 from trainlint.formats.fragment import Fragment, Reference, say
 from trainlint.formats.reading import convert, marked
 from trainlint.formats.script_setup import Setup, merged, short, with_id
+from trainlint.formats.training_names import CONFIGS
 from trainlint.run import Value
 
 NAME = "python-script"
@@ -79,6 +80,7 @@ def fragment_of_script(document: Document, script: Script, made: Setup) -> Fragm
     if made.adapter is None:
         for path in [path for path in fragment.values if path.startswith("adapter.")]:
             del fragment.values[path]
+    fragment.facts["arguments"] = _arguments(fragment, script, made)
     fragment.facts["unknown"] = frozenset(path for path in unknown if path and path not in fragment.values)
     return fragment
 
@@ -100,10 +102,16 @@ def trainer_of(script: Script, made: Setup, amp: Amp) -> str:
 def _config(document: Document, script: Script, made: Setup) -> Fragment:
     """The trainer's config as its own format reads it: keywords are keys."""
     if made.config is None:
-        return Fragment(NAME, document)
+        return _parsed(document, script)
     name = short(script, made.config)
     read = hf_trainer.read if name in PLAIN else trl.read
-    fragment = read(document, made.config.keywords)
+    own = _defaults(script, made.config.short)
+    keywords = made.config.keywords
+    if own is not None:
+        given = frozenset(made.config.sources)
+        rest = tuple(entry for entry in own.entries if entry.name not in given)
+        keywords = Mapping((*rest, *keywords.entries), keywords.place)
+    fragment = read(document, keywords)
     fragment.format = NAME
     fragment.section = "TrainingArguments" if name in PLAIN else name
     fragment.values = {path: replace(value, file_format=NAME) for path, value in fragment.values.items()}
@@ -111,6 +119,75 @@ def _config(document: Document, script: Script, made: Setup) -> Fragment:
     if objective in trl_defaults.SECTIONS:
         fragment.facts["objective"] = objective
     return fragment
+
+
+def _parsed(document: Document, script: Script) -> Fragment:
+    """A config that a parser fills: what an own subclass of a trainer's config has for defaults."""
+    fragment = Fragment(NAME, document)
+    for name in script.arguments.parsed:
+        origin = script.origin(name).rpartition(".")[2]
+        own = _defaults(script, name) if origin in CONFIGS else None
+        if own is not None:
+            read = (hf_trainer.read if origin in PLAIN else trl.read)(document, own)
+            fragment.values.update(
+                {path: replace(value, file_format=NAME) for path, value in read.values.items() if value.written}
+            )
+    return fragment
+
+
+def _defaults(script: Script, name: str) -> Mapping | None:
+    """The fields of an own subclass of a trainer's config, as keywords that are given."""
+    fields = script.arguments.classes.get(name)
+    if not fields:
+        return None
+    entries = []
+    for key, default in fields.items():
+        node = script.followed.node(default)
+        if node is not None and not (isinstance(node, Scalar) and node.value is None):
+            entries.append(Entry(Scalar(key, key, node.place), node))
+    return Mapping(tuple(entries), entries[0].value.place) if entries else None
+
+
+def _arguments(fragment: Fragment, script: Script, made: Setup) -> dict[str, tuple[str, bool | None]]:
+    """Paths whose value is an argument of the script itself → the argument's name, and the default of a switch.
+
+    Where more than the argument itself is written, the name is empty: given another value, the path is not known.
+    """
+    found: dict[str, tuple[str, bool | None]] = {}
+    groups = {
+        "": (made.config,),
+        "from_pretrained": made.loads,
+        "BitsAndBytesConfig": made.quantization,
+        "LoraConfig": made.adapters,
+        "FastModel": made.unsloth,
+        "Accelerator": made.accelerators,
+        "Optimizer": () if made.trainer is not None else made.optimizers,
+        "DataLoader": () if made.trainer is not None else made.loaders,
+    }
+    marks = {**marked("hf-trainer"), **marked("trl")}
+    for section, calls in groups.items():
+        keys = (
+            marks
+            if not section
+            else {
+                dotted.partition(".")[2]: key
+                for dotted, key in marked(NAME).items()
+                if dotted.startswith(f"{section}.")
+            }
+        )
+        for call in calls:
+            sources = dict(call.sources) if call is not None else {}
+            if section == "from_pretrained" and call is not None and call.first:
+                sources["pretrained_model_name_or_path"] = call.first
+            for keyword, source in sources.items():
+                names = script.arguments.named(source)
+                path = keys[keyword].path if keyword in keys else ""
+                if names and path:
+                    alone = (
+                        len(names) == 1 and source.endswith(f".{names[0]}") and source.replace(".", "_").isidentifier()
+                    )
+                    found[path] = (names[0], script.arguments.switch(source)) if alone else ("", None)
+    return found
 
 
 def _section(fragment: Fragment, section: str, calls: Sequence[Call], unknown: set[str]) -> None:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import cast
 
 from trainlint.documents import Entry, Node, Place, Scalar
 from trainlint.documents import Mapping as Tree
 from trainlint.formats import Format, Fragment
+from trainlint.formats.reading import Key, convert, marked
 from trainlint.formats.started import trainings
 from trainlint.resolve.join import Member
-from trainlint.run import Value
+from trainlint.run import Value, path_info
 
 CONFIG = frozenset(("config", "config_file", "config_path", "c"))
 """Options that name the config itself."""
@@ -23,6 +25,8 @@ CONFIG = frozenset(("config", "config_file", "config_path", "c"))
 def with_overrides(joined: Sequence[Member], formats: Mapping[str, Format]) -> list[Fragment]:
     """The members of a run; a launcher that hands the root its config also says what stands behind it."""
     root = joined[0].fragment
+    if root.format == "python-script" and root.facts.get("arguments"):
+        return _told(joined)
     members = [root]
     for fragment, reason in joined[1:]:
         said: dict[str, Value[object]] = {}
@@ -35,8 +39,6 @@ def with_overrides(joined: Sequence[Member], formats: Mapping[str, Format]) -> l
 def _said(launcher: Fragment, root: Fragment, place: Place, formats: Mapping[str, Format]) -> dict[str, Value[object]]:
     from trainlint.formats.command_arguments import mapping
     from trainlint.formats.launch_trainers import overrides
-    from trainlint.formats.reading import marked
-    from trainlint.run import path_info
 
     start = next((one for one in trainings(launcher) if one.command.place[1] <= place[1] <= one.command.place[3]), None)
     form = formats.get(root.format)
@@ -61,6 +63,51 @@ def _said(launcher: Fragment, root: Fragment, place: Place, formats: Mapping[str
         for path, value in fragment.values.items()
         if value.written and value.place is not None and value.place.file == launcher.file
     }
+
+
+def _told(joined: Sequence[Member]) -> list[Fragment]:
+    """A script whose values are its own arguments, by default or as the command line gives them."""
+    from trainlint.formats.command_arguments import mapping
+
+    root, *others = (member.fragment for member in joined)
+    asked = cast("Mapping[str, tuple[str, bool | None]]", root.facts["arguments"])
+    starts = [
+        (fragment, start)
+        for fragment, reason in joined[1:]
+        if reason.how == "starts" and reason.by == root.file and reason.place is not None
+        for start in trainings(fragment)
+        if start.program is not None and start.command.place[1] <= reason.place.line <= start.command.place[3]
+    ]
+    if len(starts) != 1:
+        return [root, *others]
+    launcher, start = starts[0]
+    given, unknown = mapping(start.arguments.values(), frozenset(), start.command.place)
+    keys = {name.replace("-", "_"): name for name in (*given.names(), *unknown)}
+    more = start.command.open or any(word.text is None for word in start.positional)
+    values, said = dict(root.values), dict[str, Value[object]]()
+    decided: set[str] = set()
+    for path, (name, switch) in asked.items():
+        if (keys and not name) or name in keys:
+            values.pop(path, None)
+            entry = given.entry(keys.get(name, ""))
+            value = convert(launcher.format, name, entry.value, Key(path)) if entry is not None else None
+            if value is not None and entry is not None:
+                said[path] = replace(value, key=entry.key.raw, losers=_lost(root.values.get(path)))
+        elif switch is not None and not more:
+            note = f"`--{name}` is not given"
+            values[path] = Value(switch, "derived", name, start.command.place, note=note, file_format=root.format)
+        else:
+            continue
+        decided.add(path)
+    unsettled = root.facts.get("unknown")
+    lost = frozenset(path for path in decided if path not in values and path not in said)
+    open_paths = (unsettled if isinstance(unsettled, frozenset) else frozenset()) - decided | lost
+    told = replace(root, values={**values, **said}, facts={**root.facts, "unknown": open_paths})
+    return [told, *others]
+
+
+def _lost(value: Value[object] | None) -> tuple[Value[object], ...]:
+    return () if value is None else (replace(value, note="the script's default"),)
 
 
 def _dotted(tree: dict[str, Node], entry: Entry) -> None:
