@@ -91,9 +91,10 @@ def _packed(run: TrainingRun, config: Words, words: Words) -> Iterator[Doubt]:
         new = since(run, "transformers", "5")
         if new is False:
             yield Doubt("quantization.experts", True, True, True, "experts are packed, as transformers 4 does")
-        elif new is None:
-            said = "experts are not packed, as transformers 5 does"
-            yield Doubt("quantization.experts", True, False, False, said)
+        elif new is None:  # accelerate's FSDP1 is of transformers 4's time
+            old = words.get("sharding.kind") == "fsdp" and bool(words.get("precision.autocast"))
+            said = f"experts are {'' if old else 'not '}packed, as transformers {4 if old else 5} does"
+            yield Doubt("quantization.experts", True, old, False, said)
     autocast = words.get("precision.autocast") and words.get("precision.compute") == "bfloat16"
     if words.get("quantization.prepared") and autocast and since(run, "trl", "0.25") is not True:
         yield Doubt("quantization.prepared", False, True, True, "")
