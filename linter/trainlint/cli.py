@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import io
 import os
 import sys
@@ -10,6 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from trainlint.errors import TrainlintError
+
+ALLOCATIONS = 100_000
+"""New objects after which Python looks for cycles. Trees of files hold none, and the search would take a fifth."""
 
 COMMANDS = ("check", "estimate", "show", "explain", "rules", "formats", "devices", "models", "init")
 
@@ -22,6 +26,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without the character gets a question mark
+    thresholds = gc.get_threshold()
+    gc.set_threshold(ALLOCATIONS, *thresholds[1:])
     try:
         options = _parsed(arguments)
         code: int = options.run(options)
@@ -38,6 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
+    finally:
+        gc.set_threshold(*thresholds)
     return code
 
 
