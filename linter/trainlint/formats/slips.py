@@ -15,10 +15,10 @@ class Slips:
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names = frozenset(names)
-        self._shorter: dict[str, list[str]] = {}
-        for name in sorted(self.names):
-            for short in _shorter(name):
-                self._shorter.setdefault(short, []).append(name)
+        self._alike: dict[tuple[int, str, int], list[str]] = {}
+        for name in self.names:
+            for end in (0, -1):  # one slip leaves the first letter or the last one
+                self._alike.setdefault((end, name[end:][:1], len(name)), []).append(name)
 
     def meant(self, spelling: str) -> str | None:
         """The name that a spelling stands for; None where it is a name itself, or like none or several."""
@@ -29,13 +29,14 @@ class Slips:
             return folded
         if len(folded) < SHORTEST:
             return None
-        near = {name for short in _shorter(folded) for name in self._shorter.get(short, ()) if one_slip(name, folded)}
+        near = {
+            name
+            for end in (0, -1)
+            for length in (len(folded) - 1, len(folded), len(folded) + 1)
+            for name in self._alike.get((end, folded[end], length), ())
+            if one_slip(name, folded)
+        }
         return near.pop() if len(near) == 1 else None
-
-
-def _shorter(name: str) -> set[str]:
-    """The name itself and all spellings of it without one letter."""
-    return {name, *(name[:at] + name[at + 1 :] for at in range(len(name)))}
 
 
 def one_slip(left: str, right: str) -> bool:

@@ -13,11 +13,12 @@ VERSION = 1
 
 
 def render(result: Result) -> str:
-    """The result as one JSON object, an entry a line: the encoder in C writes no other layout, and it is far quicker."""
+    """The result as one JSON object, an entry a line: the encoder in C writes no other layout, and is far quicker."""
+    encode = json.JSONEncoder(ensure_ascii=False).encode
     parts = []
     for key, value in report(result).items():
         if isinstance(value, list) and value:
-            entries = ",\n  ".join(json.dumps(entry, ensure_ascii=False) for entry in value)
+            entries = ",\n  ".join([encode(entry) for entry in value])
             parts.append(f' "{key}": [\n  {entries}\n ]')
         else:
             parts.append(f' "{key}": {json.dumps(value)}')
