@@ -113,6 +113,7 @@ class Judge:
         """What rules find in each run; `not_judged` takes those that lack something."""
         for resolved in self.session.runs:
             run = resolved.run
+            known = {path for path, value in run.values.items() if value is not None}
             view = RunView(run, resolved.fragments, memory_of(run))
             profile = run.profile.value if run.profile is not None else "default"
             names = {run.root_format, COMMANDS if resolved.fragments[0].starts else run.root_format}
@@ -124,7 +125,7 @@ class Judge:
                     continue
                 if rule.name not in chosen:
                     continue
-                missing = tuple(path for path in rule.needs if path != "memory" and run.get(path) is None)
+                missing = tuple([path for path in rule.needs if path not in known and path != "memory"])
                 if not missing and "memory" in rule.needs and view.memory is None:
                     missing = ("memory",)
                 if missing:

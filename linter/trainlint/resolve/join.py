@@ -206,9 +206,10 @@ def find_file(origin: Path, text: str, inside: tuple[str, ...] = ()) -> Path | N
     if not text or "\n" in text or "\0" in text or len(text) > 300 or "://" in text or "$" in text:
         return None
     names = [text] if not inside else [*(f"{text.rstrip('/')}/{name}" for name in inside), text]
+    within = not os.path.isabs(text)
     for folder in _above(os.path.dirname(os.path.abspath(origin))):
         for name in names:
-            path = os.path.join(folder, name)
+            path = f"{folder}/{name}" if within else name
             if os.path.isfile(path):
                 return Path(os.path.realpath(path))
     return None

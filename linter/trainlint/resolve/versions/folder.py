@@ -27,7 +27,13 @@ _CONTAINER = re.compile(r"(?:Docker|Container)file(?:\.[\w-]+)?|[\w.-]+\.[Dd]ock
 
 def versions_at(folder: Path) -> Mapping[str, Value[str]]:
     """The versions known in a folder, by package."""
-    return {name: value for name, value in _versions_at(folder.resolve()).items() if value is not None}
+    known = _versions_at(_real(os.path.join(os.getcwd(), folder)))
+    return {name: value for name, value in known.items() if value is not None}
+
+
+@lru_cache(maxsize=4096)
+def _real(folder: str) -> Path:
+    return Path(os.path.realpath(folder))
 
 
 @lru_cache(maxsize=4096)
