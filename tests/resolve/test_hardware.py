@@ -161,6 +161,8 @@ def test_profiles(folder: Folder) -> None:
     assert value(folder.run(), "profile") == "strict"
     folder.file("run.yaml", "# trainlint: profile=none\n" + RUN)
     assert value(folder.run(), "profile") == "teaching"
+    folder.file("run.yaml", RUN + "profile: strict\n")
+    assert value(folder.run(), "profile") == "strict"
 
 
 def test_data_from_the_settings(folder: Folder) -> None:

@@ -100,6 +100,9 @@ def _profile(root: Fragment, settings: Stated) -> Value[object]:
         name, _, profile = (part.strip() for part in comment.text.partition("="))
         if name == "profile" and profile in PROFILES:
             return Value(profile, "written", name, comment.place, profile)
+    written = root.values.get("profile")  # a run file's own word
+    if written is not None:
+        return written
     return Value(settings.profile, "default" if settings.profile == "default" else "written", "profile")
 
 

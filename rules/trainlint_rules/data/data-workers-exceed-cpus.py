@@ -4,7 +4,10 @@ from collections.abc import Iterator
 
 from trainlint.api import Found, RunView, rule, said
 
-MANY = 64
+MANY = {"llamafactory": 64}
+LARGE = 128
+"""Processes worth a word where the cores are not known: people copy LLaMA-Factory's to workstations, others run on
+nodes of eight devices, with some hundred cores."""
 
 
 @rule(severity="warning")
@@ -24,7 +27,7 @@ def check(view: RunView) -> Iterator[Found]:
                 help=f"set `{workers.key}` to {max(1, int(cpus.value // times))} or less",
                 notes=[(cpus, "the cores")],
             )
-        elif cpus is None and count > MANY:
+        elif cpus is None and count > MANY.get(run.root_format, LARGE):
             yield Found(
                 at=workers,
                 message=f"`{said(workers)}` starts {count} processes, each with its share of the memory",

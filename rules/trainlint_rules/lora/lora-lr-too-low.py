@@ -11,6 +11,9 @@ OTHER_SCALES = ("prodigy", "dadapt", "lion", "sgd", "adafactor", "muon", "schedu
 """Optimizers whose rate means something else than Adam's."""
 RATIOS = ("loraplus_lr_ratio", "lora_plus_lr_ratio", "loraplus_lr_embedding")
 
+PREFERENCES = ("beta", "max_prompt_length", "max_completion_length", "num_generations", "loss_type", "rpo_alpha")
+"""Keys by which a config of TRL without a named method shows that it is no supervised training."""
+
 
 @rule(
     severity="warning",
@@ -29,7 +32,8 @@ def check(view: RunView) -> Iterator[Found]:
     if run.kernels and run.kernels.value == "unsloth" and objective is None:
         return
     supervised = objective is not None and objective.value in SUPERVISED
-    limit = USUAL if supervised or objective is None else PREFERENCE
+    told = objective is not None or any(view.root.entry(key) is not None for key in PREFERENCES)
+    limit = PREFERENCE if told and not supervised else USUAL
     if not 0 < rate.value < limit:
         return
     certain = rate.value < SURE and (supervised or (run.framework is not None and run.framework.value == "diffusers"))

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator
 
-from trainlint.api import Found, RunView, rule, written
+from trainlint.api import Found, RunView, may_be_sharded, rule, written
 
 SMALL = 1e-5
 """Learning rate up to which Adam's step, about the rate itself, is lost on weights over 256 times as large."""
 ADAM = ("adamw_torch", "adamw_torch_fused", "adamw_hf", "adamw_bnb_8bit", "adamw_8bit", "paged_adamw_32bit")
+
+LAUNCHED = ("hf-trainer", "trl", "python-script")
+"""Runs that DeepSpeed or FSDP, which keep float32 copies, may be told of by a launcher that was not seen."""
 
 
 @rule(severity="info", needs=("precision.weights", "optimizer.lr", "method"))
@@ -23,6 +26,8 @@ def check(view: RunView) -> Iterator[Found]:
         return
     chosen = view.root.value("pure_bf16")
     explicit = chosen is not None and chosen.value is True
+    if not explicit and view.root.format in LAUNCHED and may_be_sharded(view):
+        return
     largest = rate.value * 2**9
     yield Found(
         at=rate,
