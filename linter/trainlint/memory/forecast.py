@@ -62,7 +62,7 @@ def assess(run: TrainingRun) -> Assessment | None:
     if question is None:
         return None
     try:
-        corners = [_estimate(question, corner) for corner in _corners(question)]
+        corners = _estimates(question)
     except (MemoryModelError, ArithmeticError):  # what the model lacks, and sizes that do not go together
         return None
     likely = corners[0]
@@ -285,6 +285,18 @@ def _setup(question: Question, chosen: Mapping[str, object]) -> Setup:
 def _estimate(question: Question, chosen: Mapping[str, object]) -> Estimate:
     found = estimate(question.config, _setup(question, chosen))
     return widened(found, question.rounded) if question.rounded is not None else found
+
+
+def _estimates(question: Question) -> list[Estimate]:
+    """The corners' estimates; corners that are alike, as where nothing is open, are walked once."""
+    found: dict[str, Estimate] = {}
+    out = []
+    for chosen in _corners(question):
+        key = repr(sorted(chosen.items()))
+        if key not in found:
+            found[key] = _estimate(question, chosen)
+        out.append(found[key])
+    return out
 
 
 def _corners(question: Question) -> list[dict[str, object]]:
