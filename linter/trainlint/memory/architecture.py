@@ -170,7 +170,7 @@ class Architecture:
         known.update(given)
         out: dict[str, object] = {}
         missing: list[str] = []
-        for name, alternatives in {**self.dims, **head.dims}.items():
+        for name, alternatives in ({**self.dims, **head.dims} if head.dims else self.dims).items():
             for alternative in alternatives:
                 if alternative.alone:
                     value = known.get(alternative.alone)

@@ -118,12 +118,14 @@ class Tape(Engine):
 
         The second graph is thrown away, so it is not built, unless its dead ends or its backwards hold tensors.
         """
-        producers = [value.node for value in inputs if value.node is not None]
-        if not producers:
+        for value in inputs:
+            if value.node is not None:
+                break
+        else:
             return None
         node = REPEATED
         if frame.whole:
-            node = Node(0, name, None, [(producer, 0, 0, "", None) for producer in producers])
+            node = Node(0, name, None, [(value.node, 0, 0, "", None) for value in inputs if value.node is not None])
             if formula.__class__ is not tuple:
                 node.call = formula  # type: ignore[assignment]
         if saved:

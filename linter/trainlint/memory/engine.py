@@ -97,14 +97,15 @@ class Engine:
                     frame.inputs = []
                     frame.again = None
                     frame.nodes = []
-            for index, edge in enumerate(edges):
+            index = -1
+            for edge in edges:
+                index += 1
                 if edge is None:
                     continue
-                target = edge[0]
+                target, slot, _, _, _ = edge
                 result = returned[index]
                 if result is not None:
                     returned[index] = None
-                    slot = edge[1]
                     if not slot:
                         if target.gradient is None:
                             target.gradient = result

@@ -88,8 +88,6 @@ class Model:
     @property
     def trains_here(self) -> bool:
         """Whether what is being walked may train: outside the layers nothing does where only layers are unfrozen."""
-        if self.all_layers:
-            return True
         layer = self.prefix.rpartition(".")[2]
         return self.trains(int(layer)) if layer.isdigit() else self.setup.method != "freeze"
 
@@ -97,11 +95,11 @@ class Model:
         """Whether a linear carries an adapter."""
         if not self.adapted or self.role == "reference" or not targeted(name, self.setup.adapter_targets):
             return False
-        return self.trains_here
+        return self.all_layers or self.trains_here
 
     def parameter(self, name: str, kind: str, shape: tuple[int, ...]) -> Parameter:
         """The parameter of that name in the place that is being walked, made at its first use."""
-        if kind in ("embedding", "head") and self.setup.modules_to_save:
+        if self.setup.modules_to_save and kind in ("embedding", "head"):
             saved = self._saved_module(name, kind, shape)
             if saved is not None:
                 return saved
@@ -137,7 +135,8 @@ class Model:
             dtype, trained = self.setup.adapter_dtype, self.role != "reference"
         else:
             dtype, trained = self.weights, self.all_trained and kind != "frozen"
-        trained = trained and self.trains_here
+        if trained and not self.all_layers:
+            trained = self.trains_here
         nbytes = self._quantized_bytes(shape) if kind == "quantized" else rounded(elements * SIZES[dtype])
         dense = self.dense_gradients and group_of(full) != "root" and kind != "quantized"
         found = Parameter(full, kind, elements, dtype, shape, trained or dense, nbytes)

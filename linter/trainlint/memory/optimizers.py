@@ -216,7 +216,7 @@ def step_bytes(name: str, trained: Sequence[Parameter], foreach: bool | None = N
             return max(2 * rounded(p.elements * SIZES[p.dtype]) for p in trained)
         case _ if name in PLAIN or not known(name):
             copies = PLAIN.get(name, (2, 1))[1]
-            return copies * sum(rounded(p.elements * SIZES[p.dtype]) * p.copies for p in trained)
+            return copies * sum([rounded(p.elements * SIZES[p.dtype]) * p.copies for p in trained]) if copies else 0
         case _:
             return 0
 
