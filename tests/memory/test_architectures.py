@@ -59,6 +59,28 @@ def test_a_minimal_architecture_is_accepted() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("x = linear(x, 'fc', hidden, hidden, slope=1)", "no `slope`"),
+        ("x = linear(x, 'fc', out=hidden)", "no `width`"),
+    ],
+)
+def test_a_keyword_that_a_kind_lacks_is_refused(line: str, said: str) -> None:
+    stacks = {"decoder": {"embed": "x = embedding('embed', vocab, hidden)", "block": {"mlp": line}}}
+    with pytest.raises(ArchitectureFault, match=said):
+        ModelProgram(found := Architecture("tiny", minimal(stacks=stacks)), found.head)
+
+
+def test_keywords_leave_the_defaults_between_them() -> None:
+    block = {"mlp": "x = layernorm(x, 'norm', hidden, affine=0)"}
+    stacks = {"decoder": {"embed": "x = embedding('embed', vocab, hidden)", "block": block}}
+    program = ModelProgram(found := Architecture("tiny", minimal(stacks=stacks)), found.head).stacks[0].bodies[0]
+    values = program.sizes({"hidden": 64})
+    ((_, _, arguments, _, _),) = program.steps
+    assert [values.get(part, part) for part in arguments] == ["x", "norm", 64, 1, 0]
+
+
+@pytest.mark.parametrize(
     ("block", "fault"),
     [
         ("h = convolve(x)", "no kind `convolve`"),

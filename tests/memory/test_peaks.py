@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from trainlint.memory import Setup, estimate, ledger, parameters
+from trainlint.memory.autograd import Tape
 from trainlint.memory.estimate import solve
 
 RUNS = [json.loads(line) for line in (Path(__file__).parent / "peaks.jsonl").read_text().splitlines()]
@@ -46,3 +47,15 @@ def test_parameters_are_counted_exactly(run: dict[str, Any]) -> None:
     config = run["config"]
     if run["words"]["model"]["head"] in ("causal-lm", "seq2seq"):
         assert parameters(config).total == run["parameters"]
+
+
+@pytest.mark.parametrize("run", RUNS[::3], ids=[run["name"] for run in RUNS[::3]])
+def test_a_formula_answers_for_every_input(run: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    record = Tape.node
+
+    def checked(self: Tape, name: str, inputs: Any, saved: Any, formula: Any, *further: Any, **more: Any) -> Any:
+        assert not isinstance(formula, tuple) or len(formula) == len(inputs), name
+        return record(self, name, inputs, saved, formula, *further, **more)
+
+    monkeypatch.setattr(Tape, "node", checked)
+    solve(run["config"], Setup.from_words(run["words"]))
