@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 
 from trainlint.documents import Place
 from trainlint.result import Result
@@ -15,27 +16,21 @@ VERSION = 1
 def render(result: Result) -> str:
     """The result as one JSON object, an entry a line: the encoder in C writes no other layout, and is far quicker."""
     encode = json.JSONEncoder(ensure_ascii=False).encode
-    parts = []
-    for key, value in report(result).items():
-        if isinstance(value, list) and value:
-            entries = ",\n  ".join([encode(entry) for entry in value])
-            parts.append(f' "{key}": [\n  {entries}\n ]')
-        else:
-            parts.append(f' "{key}": {json.dumps(value)}')
-    return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-def report(result: Result) -> dict[str, object]:
-    """The result as plain data."""
-    return {
-        "version": VERSION,
-        "findings": [_finding(finding) for finding in result.findings],
-        "files": [{"file": file.file, "format": file.format} for file in result.files],
-        "runs": [{"root": run.root, "files": list(run.files)} for run in result.runs],
+    known = cache(encode)  # what was not judged names the same rules, files and paths thousands of times
+    lists = {
+        "findings": [encode(_finding(finding)) for finding in result.findings],
+        "files": [encode({"file": file.file, "format": file.format}) for file in result.files],
+        "runs": [encode({"root": run.root, "files": list(run.files)}) for run in result.runs],
         "not_judged": [
-            {"rule": missed.rule, "root": missed.root, "missing": list(missed.missing)} for missed in result.not_judged
+            f'{{"rule": {known(missed.rule)}, "root": {known(missed.root)}, "missing": {known(missed.missing)}}}'
+            for missed in result.not_judged
         ],
     }
+    parts = [f' "version": {VERSION}']
+    for key, entries in lists.items():
+        inner = "\n  " + ",\n  ".join(entries) + "\n " if entries else ""
+        parts.append(f' "{key}": [{inner}]')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def _finding(finding: Finding) -> dict[str, object]:
