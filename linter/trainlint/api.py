@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from trainlint.formats.keys import UnknownKey, unknown_keys
     from trainlint.formats.script_setup import Setup
     from trainlint.formats.scripts import assignments_of, calls_of, setup_of
+    from trainlint.formats.validity import Fault, faults
     from trainlint.memory.families import linear_names
 
 LAZY = {
@@ -81,6 +82,7 @@ LAZY = {
     "trainlint.formats.keys": ("UnknownKey", "unknown_keys"),
     "trainlint.formats.script_setup": ("Setup",),
     "trainlint.formats.scripts": ("assignments_of", "calls_of", "setup_of"),
+    "trainlint.formats.validity": ("Fault", "faults"),
     "trainlint.memory.families": ("linear_names",),
 }
 """Names by the module, or the package of modules, that is imported for them."""
@@ -106,6 +108,7 @@ __all__ = [
     "Draft",
     "Edit",
     "Entry",
+    "Fault",
     "FileView",
     "Finding",
     "Fix",
@@ -141,6 +144,7 @@ __all__ = [
     "departed",
     "device_words",
     "devices",
+    "faults",
     "firm",
     "gib",
     "history",

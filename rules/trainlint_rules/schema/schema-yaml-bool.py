@@ -17,7 +17,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 SPELLINGS = ("no", "off", "yes", "on")
 
 
-@rule(severity="error", on="file", formats=tuple(WORDS))
+@rule(severity="error", on="file", formats=tuple(WORDS), outranks=("schema-wrong-type",))
 def check(view: FileView) -> Iterator[Found]:
     fragment = view.fragment
     for key in WORDS[fragment.format]:

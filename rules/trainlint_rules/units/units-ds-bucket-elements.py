@@ -17,7 +17,7 @@ LEAST = 2000
 """Fewer elements than one row of a layer: megabytes were meant."""
 
 
-@rule(severity="warning", on="file", formats=("deepspeed",))
+@rule(severity="warning", on="file", formats=("deepspeed",), outranks=("schema-wrong-type",))
 def check(view: FileView) -> Iterator[Found]:
     for key in KEYS:
         entry = view.fragment.entry(key)
