@@ -8,7 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from trainlint.documents import Document, Entry, Mapping, Node, Place, Problem, Scalar, Sequence, plain, scalars
-from trainlint.formats import Draft, Format, Fragment, Reference, say, started
+from trainlint.formats import Draft, Format, Fragment, Reference, say
+from trainlint.formats.launch import started
 from trainlint.plugins import hookimpl
 from trainlint.result import Result
 from trainlint.rule import (
@@ -52,10 +53,10 @@ if TYPE_CHECKING:
     from trainlint.facts import devices, history, instances, layers, models, versions
     from trainlint.formats import amp
     from trainlint.formats.calls import Assignment, Call
-    from trainlint.formats.departed import Departed, departed, installed, since
     from trainlint.formats.keys import UnknownKey, unknown_keys
     from trainlint.formats.script_setup import Setup
     from trainlint.formats.scripts import assignments_of, calls_of, setup_of
+    from trainlint.formats.semantics.departed import Departed, departed, installed, since
     from trainlint.formats.validity import Fault, faults
     from trainlint.memory.families import linear_names
 
@@ -78,7 +79,7 @@ LAZY = {
     "trainlint.facts": ("devices", "history", "instances", "layers", "models", "versions"),
     "trainlint.formats": ("amp",),
     "trainlint.formats.calls": ("Assignment", "Call"),
-    "trainlint.formats.departed": ("Departed", "departed", "installed", "since"),
+    "trainlint.formats.semantics.departed": ("Departed", "departed", "installed", "since"),
     "trainlint.formats.keys": ("UnknownKey", "unknown_keys"),
     "trainlint.formats.script_setup": ("Setup",),
     "trainlint.formats.scripts": ("assignments_of", "calls_of", "setup_of"),

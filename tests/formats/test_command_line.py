@@ -3,7 +3,7 @@
 import pytest
 
 from trainlint.documents import Place
-from trainlint.formats.command_line import Command, Word, commands
+from trainlint.formats.launch.command_line import Command, Word, commands
 
 
 def read(text: str) -> tuple[Command, ...]:

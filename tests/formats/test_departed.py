@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trainlint.facts import history
-from trainlint.formats.departed import LEFT, installed, since
+from trainlint.formats.semantics.departed import LEFT, installed, since
 from trainlint.run import Value
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from trainlint.documents import Mapping, Scalar, Sequence, from_text
-from trainlint.formats.command_line import Cells
-from trainlint.formats.embedded import Source
+from trainlint.formats.launch.command_line import Cells
+from trainlint.formats.launch.embedded import Source
 
 
 def source(text: str) -> tuple[Source, Mapping]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from trainlint.documents import Document, Mapping, from_text, plain
-from trainlint.formats.hydra import Composed, composed
+from trainlint.formats.semantics.hydra import Composed, composed
 
 
 def made(folder: Path, text: str) -> Composed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trainlint.documents import Mapping, from_text, plain
-from trainlint.formats.interpolation import resolved
+from trainlint.formats.semantics.interpolation import resolved
 
 TEXT = """
 a: 2

@@ -4,7 +4,7 @@ import pytest
 
 from trainlint.documents import Scalar
 from trainlint.documents.tree import Place
-from trainlint.formats.accelerators import binary_size, kubernetes_quantity
+from trainlint.formats.launch.accelerators import binary_size, kubernetes_quantity
 
 from .drafting import fragments
 from .launching import files, launcher, place, said, taken

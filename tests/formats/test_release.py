@@ -1,7 +1,7 @@
 import pytest
 
 from trainlint.formats import Draft
-from trainlint.formats.release import by_release, release
+from trainlint.formats.semantics.release import by_release, release
 from trainlint.run import Value
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from trainlint.formats import Draft
-from trainlint.formats.trainer_precision import shifted_loss
+from trainlint.formats.semantics.trainer_precision import shifted_loss
 from trainlint.memory import Setup, estimate
 from trainlint.run import Value
 

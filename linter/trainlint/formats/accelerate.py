@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trainlint.documents import Document, Mapping, Node, Scalar
-from trainlint.formats import sharding
 from trainlint.formats.format import Format
 from trainlint.formats.fragment import Fragment, say
 from trainlint.formats.reading import fragment_of
+from trainlint.formats.semantics import sharding
 
 NAME = "accelerate"
 LAUNCH = frozenset(

@@ -7,12 +7,12 @@ safe_load and pydantic, so unknown keys vanish and `1e-5` becomes a float in the
 from __future__ import annotations
 
 from trainlint.documents import Document, Mapping, Node, Scalar, Sequence
-from trainlint.formats.axolotl_semantics import complete
 from trainlint.formats.deepspeed import read_block
 from trainlint.formats.format import Format
 from trainlint.formats.fragment import Fragment, Reference, say
 from trainlint.formats.reading import fragment_of, listed, truth
-from trainlint.formats.sharding import fsdp_block, trainer_fsdp
+from trainlint.formats.semantics.axolotl import complete
+from trainlint.formats.semantics.sharding import fsdp_block, trainer_fsdp
 from trainlint.run import Value
 
 NAME = "axolotl"

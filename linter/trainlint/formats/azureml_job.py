@@ -21,17 +21,17 @@ def recognise(document: Document, root: Node | None) -> int:
         return 0
     if "distribution" in root:
         return 90
-    from trainlint.formats import job
-    from trainlint.formats.embedded import Source
+    from trainlint.formats.launch import job
+    from trainlint.formats.launch.embedded import Source
 
     return 90 if isinstance(command.value, str) and job.trainings(Source(document).shell(command)) else 0
 
 
 def read(document: Document, root: Node | None) -> Fragment:
     """What the job gets, and its command."""
-    from trainlint.formats import job
-    from trainlint.formats.accelerators import Values, binary_size, named, total
-    from trainlint.formats.embedded import Source
+    from trainlint.formats.launch import job
+    from trainlint.formats.launch.accelerators import Values, binary_size, named, total
+    from trainlint.formats.launch.embedded import Source
     from trainlint.formats.reading import whole
 
     assert isinstance(root, Mapping)
@@ -67,7 +67,7 @@ def read(document: Document, root: Node | None) -> Fragment:
 
 def complete(draft: Draft) -> None:
     """The defaults of the trainer whose arguments the command carries."""
-    from trainlint.formats import job
+    from trainlint.formats.launch import job
 
     job.complete(draft)
 

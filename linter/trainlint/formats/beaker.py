@@ -20,7 +20,7 @@ def recognise(document: Document, root: Node | None) -> int:
 
 def read(document: Document, root: Node | None) -> Fragment:
     """The tasks, each a fragment."""
-    from trainlint.formats import job
+    from trainlint.formats.launch import job
 
     assert isinstance(root, Mapping)
     return job.together([_task(document, task) for task in _tasks(root)])
@@ -28,7 +28,7 @@ def read(document: Document, root: Node | None) -> Fragment:
 
 def complete(draft: Draft) -> None:
     """The defaults of the trainer whose arguments a command carries."""
-    from trainlint.formats import job
+    from trainlint.formats.launch import job
 
     job.complete(draft)
 
@@ -39,9 +39,9 @@ def _tasks(root: Mapping) -> Iterator[Mapping]:
 
 
 def _task(document: Document, task: Mapping) -> Fragment:
-    from trainlint.formats import job
-    from trainlint.formats.accelerators import Values, binary_size, total
-    from trainlint.formats.embedded import Source
+    from trainlint.formats.launch import job
+    from trainlint.formats.launch.accelerators import Values, binary_size, total
+    from trainlint.formats.launch.embedded import Source
     from trainlint.formats.reading import real, whole
 
     source = Source(document)

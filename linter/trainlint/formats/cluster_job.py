@@ -27,9 +27,9 @@ def recognise(document: Document, root: Node | None) -> int:
 
 def read(document: Document, root: Node | None) -> Fragment:
     """Devices, machines and memory."""
-    from trainlint.formats import job
-    from trainlint.formats.accelerators import Values, named, total
-    from trainlint.formats.embedded import Source
+    from trainlint.formats.launch import job
+    from trainlint.formats.launch.accelerators import Values, named, total
+    from trainlint.formats.launch.embedded import Source
     from trainlint.formats.reading import convert, marked
 
     assert isinstance(root, Mapping)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trainlint.documents import Document, Mapping, Node, Scalar
-from trainlint.formats import optimizer_names
 from trainlint.formats.format import Format
 from trainlint.formats.fragment import Fragment, say
 from trainlint.formats.reading import fragment_of, read_marked
+from trainlint.formats.semantics import optimizer_names
 
 NAME = "deepspeed"
 SURE = frozenset(("zero_optimization", "train_micro_batch_size_per_gpu", "zero_allow_untested_optimizer"))

@@ -9,9 +9,9 @@ from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment, say
 
 if TYPE_CHECKING:
-    from trainlint.formats.accelerators import Values
-    from trainlint.formats.command_line import Command
-    from trainlint.formats.embedded import Source
+    from trainlint.formats.launch.accelerators import Values
+    from trainlint.formats.launch.command_line import Command
+    from trainlint.formats.launch.embedded import Source
 
 NAME = "docker-compose"
 
@@ -21,14 +21,14 @@ def recognise(document: Document, root: Node | None) -> int:
     services = root.get("services") if isinstance(root, Mapping) else None
     if not isinstance(services, Mapping):
         return 0
-    from trainlint.formats import job
+    from trainlint.formats.launch import job
 
     return 85 if job.TRAINS.search(document.text) and _training(document, services) else 0
 
 
 def read(document: Document, root: Node | None) -> Fragment:
     """The services that train, each a fragment."""
-    from trainlint.formats import job
+    from trainlint.formats.launch import job
 
     services = root.get("services") if isinstance(root, Mapping) else None
     assert isinstance(services, Mapping)
@@ -37,14 +37,14 @@ def read(document: Document, root: Node | None) -> Fragment:
 
 def complete(draft: Draft) -> None:
     """The defaults of the trainer whose arguments a command carries."""
-    from trainlint.formats import job
+    from trainlint.formats.launch import job
 
     job.complete(draft)
 
 
 def _training(document: Document, services: Mapping) -> list[tuple[Mapping, tuple[Command, ...]]]:
-    from trainlint.formats import job
-    from trainlint.formats.embedded import Source
+    from trainlint.formats.launch import job
+    from trainlint.formats.launch.embedded import Source
 
     source = Source(document)
     found = []
@@ -57,7 +57,7 @@ def _training(document: Document, services: Mapping) -> list[tuple[Mapping, tupl
 
 
 def _commands(source: Source, service: Mapping) -> tuple[Command, ...]:
-    from trainlint.formats import job
+    from trainlint.formats.launch import job
 
     known = job.known(job.variables(source, service.get("environment")))
     words: list[Scalar] = []
@@ -73,9 +73,9 @@ def _commands(source: Source, service: Mapping) -> tuple[Command, ...]:
 
 
 def _service(document: Document, service: Mapping, run: tuple[Command, ...]) -> Fragment:
-    from trainlint.formats import job
-    from trainlint.formats.accelerators import binary_size, total
-    from trainlint.formats.embedded import Source
+    from trainlint.formats.launch import job
+    from trainlint.formats.launch.accelerators import binary_size, total
+    from trainlint.formats.launch.embedded import Source
 
     values: Values = _devices(service)
     for key, path in (

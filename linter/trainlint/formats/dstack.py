@@ -13,7 +13,7 @@ from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment, say
 
 if TYPE_CHECKING:
-    from trainlint.formats.accelerators import Values
+    from trainlint.formats.launch.accelerators import Values
 
 NAME = "dstack"
 _VENDORS = frozenset(("nvidia", "amd", "google", "tpu", "tenstorrent", "intel"))
@@ -32,17 +32,17 @@ def recognise(document: Document, root: Node | None) -> int:
         return 0
     if isinstance(root.find("resources.gpu"), Scalar | Mapping):
         return 90
-    from trainlint.formats import job
-    from trainlint.formats.embedded import Source
+    from trainlint.formats.launch import job
+    from trainlint.formats.launch.embedded import Source
 
     return 85 if job.trainings(Source(document).lines(_commands(root))) else 0
 
 
 def read(document: Document, root: Node | None) -> Fragment:
     """What the task gets, and its commands."""
-    from trainlint.formats import job
-    from trainlint.formats.accelerators import binary_size, total
-    from trainlint.formats.embedded import Source
+    from trainlint.formats.launch import job
+    from trainlint.formats.launch.accelerators import binary_size, total
+    from trainlint.formats.launch.embedded import Source
     from trainlint.formats.reading import whole
 
     assert isinstance(root, Mapping)
@@ -86,7 +86,7 @@ def read(document: Document, root: Node | None) -> Fragment:
 
 def complete(draft: Draft) -> None:
     """The defaults of the trainer whose arguments a command carries."""
-    from trainlint.formats import job
+    from trainlint.formats.launch import job
 
     job.complete(draft)
 
@@ -112,7 +112,7 @@ def _gpu(node: Node | None) -> Values:
 
 
 def _parts(parts: list[tuple[str, Scalar]]) -> Values:
-    from trainlint.formats.accelerators import binary_size
+    from trainlint.formats.launch.accelerators import binary_size
 
     values: Values = {}
     for text, node in parts:

@@ -9,7 +9,7 @@ from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment, say
 
 if TYPE_CHECKING:
-    from trainlint.formats.command_line import Command
+    from trainlint.formats.launch.command_line import Command
 
 NAME = "github-workflow"
 
@@ -18,14 +18,14 @@ def recognise(document: Document, root: Node | None) -> int:
     """A step that starts a training."""
     if not isinstance(root, Mapping) or not root.names() >= {"jobs", "on"}:
         return 0
-    from trainlint.formats import job
+    from trainlint.formats.launch import job
 
     return 85 if job.TRAINS.search(document.text) and _fragments(document, root) else 0
 
 
 def read(document: Document, root: Node | None) -> Fragment:
     """The steps that train, each a fragment."""
-    from trainlint.formats import job
+    from trainlint.formats.launch import job
 
     assert isinstance(root, Mapping)
     return job.together(_fragments(document, root))
@@ -33,15 +33,15 @@ def read(document: Document, root: Node | None) -> Fragment:
 
 def complete(draft: Draft) -> None:
     """The defaults of the trainer whose arguments a step passes."""
-    from trainlint.formats import job
+    from trainlint.formats.launch import job
 
     job.complete(draft)
 
 
 def _fragments(document: Document, root: Mapping) -> list[Fragment]:
-    from trainlint.formats import job
-    from trainlint.formats.accelerators import Values
-    from trainlint.formats.embedded import Source
+    from trainlint.formats.launch import job
+    from trainlint.formats.launch.accelerators import Values
+    from trainlint.formats.launch.embedded import Source
     from trainlint.formats.reading import real
 
     source = Source(document)

@@ -6,11 +6,11 @@ Source: GPT-NeoX 2.0 and main (2024-2025), megatron/neox_arguments/{arguments,ne
 from __future__ import annotations
 
 from trainlint.documents import Document, Entry, Mapping, Node, Scalar, Sequence
-from trainlint.formats import degrees, sharding
-from trainlint.formats import trainer_precision as precision
 from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment, say
 from trainlint.formats.reading import read_marked, real, truth
+from trainlint.formats.semantics import degrees, sharding
+from trainlint.formats.semantics import trainer_precision as precision
 from trainlint.run import Value
 
 NAME = "gpt-neox"

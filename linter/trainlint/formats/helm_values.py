@@ -18,17 +18,17 @@ def recognise(document: Document, root: Node | None) -> int:
         return 80 if isinstance(gpus.value, int) and gpus.value else 0
     if not isinstance(root.find("resources.limits"), Mapping) or "image" not in root:
         return 0
-    from trainlint.formats.kubernetes_pods import accelerators
+    from trainlint.formats.launch.kubernetes_pods import accelerators
 
     return 70 if accelerators(root) else 0
 
 
 def read(document: Document, root: Node | None) -> Fragment:
     """The devices, the image, the memory and the variables that the chart is given."""
-    from trainlint.formats import job
-    from trainlint.formats.accelerators import kubernetes_quantity, total
-    from trainlint.formats.embedded import Source
-    from trainlint.formats.kubernetes_pods import asked, placed
+    from trainlint.formats.launch import job
+    from trainlint.formats.launch.accelerators import kubernetes_quantity, total
+    from trainlint.formats.launch.embedded import Source
+    from trainlint.formats.launch.kubernetes_pods import asked, placed
 
     assert isinstance(root, Mapping)
     values = placed(root)

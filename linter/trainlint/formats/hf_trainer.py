@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from trainlint.documents import Document, Mapping, Node
-from trainlint.formats import trainer_arguments as arguments
 from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment
 from trainlint.formats.reading import read_marked
+from trainlint.formats.semantics import trainer_arguments as arguments
 
 NAME = "hf-trainer"
 SIBLINGS = frozenset(

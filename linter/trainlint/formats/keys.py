@@ -18,7 +18,7 @@ from trainlint.facts.history import Key
 from trainlint.facts.versions import VersionRange, parse
 from trainlint.formats.fragment import Fragment
 from trainlint.formats.reading import schema
-from trainlint.formats.release import release
+from trainlint.formats.semantics.release import release
 from trainlint.formats.slips import Slips
 from trainlint.run import Value
 

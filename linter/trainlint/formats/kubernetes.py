@@ -12,10 +12,10 @@ from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment
 
 if TYPE_CHECKING:
-    from trainlint.formats.accelerators import Values
-    from trainlint.formats.command_line import Command
-    from trainlint.formats.embedded import Source
-    from trainlint.formats.kubernetes_pods import Pod
+    from trainlint.formats.launch.accelerators import Values
+    from trainlint.formats.launch.command_line import Command
+    from trainlint.formats.launch.embedded import Source
+    from trainlint.formats.launch.kubernetes_pods import Pod
 
 NAME = "kubernetes"
 TRAINING = frozenset(
@@ -41,9 +41,9 @@ def recognise(document: Document, root: Node | None) -> int:
         return 95
     if kind not in GROUPS and kind not in WORKLOADS:
         return 0
-    from trainlint.formats import job
-    from trainlint.formats.embedded import Source
-    from trainlint.formats.kubernetes_pods import accelerators, pods
+    from trainlint.formats.launch import job
+    from trainlint.formats.launch.embedded import Source
+    from trainlint.formats.launch.kubernetes_pods import accelerators, pods
 
     found = list(pods(root))
     if any(accelerators(pod.container) for pod in found):
@@ -56,10 +56,10 @@ def recognise(document: Document, root: Node | None) -> int:
 
 def read(document: Document, root: Node | None) -> Fragment:
     """What the pods that train ask for, and what they run."""
-    from trainlint.formats import job
-    from trainlint.formats.accelerators import total
-    from trainlint.formats.embedded import Source
-    from trainlint.formats.kubernetes_pods import accelerated, asked, placed, pods, shared_memory, variables
+    from trainlint.formats.launch import job
+    from trainlint.formats.launch.accelerators import total
+    from trainlint.formats.launch.embedded import Source
+    from trainlint.formats.launch.kubernetes_pods import accelerated, asked, placed, pods, shared_memory, variables
 
     assert isinstance(root, Mapping)
     source = Source(document)
@@ -107,7 +107,7 @@ def read(document: Document, root: Node | None) -> Fragment:
 
 def complete(draft: Draft) -> None:
     """The defaults of the trainer whose arguments a container's command carries."""
-    from trainlint.formats import job
+    from trainlint.formats.launch import job
 
     job.complete(draft)
 
@@ -119,8 +119,8 @@ def _kind(root: Mapping) -> str:
 
 def _working(source: Source, found: list[Pod]) -> list[Pod]:
     """The pods that train: those that ask for accelerators, else those that run a training, else all but helpers."""
-    from trainlint.formats import job
-    from trainlint.formats.kubernetes_pods import accelerators
+    from trainlint.formats.launch import job
+    from trainlint.formats.launch.kubernetes_pods import accelerators
 
     return (
         [pod for pod in found if accelerators(pod.container)]
@@ -131,7 +131,7 @@ def _working(source: Source, found: list[Pod]) -> list[Pod]:
 
 def _same(one: Pod, pod: Pod) -> bool:
     """Whether two templates ask for as many devices: else machines differ, and no number says what one gets."""
-    from trainlint.formats.kubernetes_pods import accelerators
+    from trainlint.formats.launch.kubernetes_pods import accelerators
 
     def counts(owner: Pod) -> list[object]:
         return [
@@ -145,7 +145,7 @@ def _same(one: Pod, pod: Pod) -> bool:
 
 def _commands(source: Source, owner: Mapping) -> tuple[tuple[Command, ...], str]:
     """A container's `command` and `args` as commands, and the folder they run in."""
-    from trainlint.formats.kubernetes_pods import variables
+    from trainlint.formats.launch.kubernetes_pods import variables
 
     known = {name: cells for name, (_, cells) in variables(source, owner).items()}
     nodes: list[Scalar] = []

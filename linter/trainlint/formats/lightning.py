@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 
 from trainlint.documents import Document, Entry, Mapping, Node, Scalar, Sequence
-from trainlint.formats import degrees, optimizer_names
-from trainlint.formats import lightning_precision as words
 from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment, Reference, say
 from trainlint.formats.reading import fragment_of, real, truth
+from trainlint.formats.semantics import degrees, optimizer_names
+from trainlint.formats.semantics import lightning_precision as words
 from trainlint.run import Value
 
 NAME = "lightning"

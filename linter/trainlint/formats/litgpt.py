@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import abc
 
 from trainlint.documents import Document, Mapping, Node, Scalar
-from trainlint.formats import degrees
-from trainlint.formats import lightning_precision as words
 from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment, say
 from trainlint.formats.lightning import optimizer_class
 from trainlint.formats.reading import fragment_of, truth
-from trainlint.formats.release import by_release
-from trainlint.formats.trainer_precision import engine as held
+from trainlint.formats.semantics import degrees
+from trainlint.formats.semantics import lightning_precision as words
+from trainlint.formats.semantics.release import by_release
+from trainlint.formats.semantics.trainer_precision import engine as held
 from trainlint.run import Value
 
 NAME = "litgpt"

@@ -7,12 +7,12 @@ layout with `model`, `train_dataset` and `dist_config`.
 from __future__ import annotations
 
 from trainlint.documents import Document, Mapping, Node, Scalar
-from trainlint.formats import trainer_arguments as arguments
 from trainlint.formats.format import Format
 from trainlint.formats.fragment import Fragment, say
-from trainlint.formats.interpolation import resolved
-from trainlint.formats.llamafactory_semantics import complete
 from trainlint.formats.reading import fragment_of, listed, read_marked, truth
+from trainlint.formats.semantics import trainer_arguments as arguments
+from trainlint.formats.semantics.interpolation import resolved
+from trainlint.formats.semantics.llamafactory import complete
 from trainlint.run import Value
 
 NAME = "llamafactory"

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 
 from trainlint.documents import Document, Mapping, Node, Scalar
-from trainlint.formats import degrees
 from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment, say
-from trainlint.formats.interpolation import resolved
 from trainlint.formats.reading import fragment_of, real, truth
+from trainlint.formats.semantics import degrees
+from trainlint.formats.semantics.interpolation import resolved
 from trainlint.run import Value
 
 NAME = "llm-foundry"

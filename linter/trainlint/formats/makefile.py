@@ -15,7 +15,7 @@ from trainlint.formats.fragment import Fragment
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trainlint.formats.command_line import Cells, Command
+    from trainlint.formats.launch.command_line import Cells, Command
 
 NAME = "makefile"
 _HINT = re.compile(
@@ -32,14 +32,14 @@ def recognise(document: Document, root: Node | None) -> int:
     """A recipe that starts a training."""
     if document.syntax != "text" or not _HINT.search(document.text) or not _RULE.search(document.text):
         return 0
-    from trainlint.formats import job
+    from trainlint.formats.launch import job
 
     return 80 if any(job.trainings(commands) for commands in _recipes(document)) else 0
 
 
 def read(document: Document, root: Node | None) -> Fragment:
     """The recipes that train, each launch a fragment."""
-    from trainlint.formats import job
+    from trainlint.formats.launch import job
 
     found = [commands for commands in _recipes(document) if job.trainings(commands)]
     return job.together([job.fragment(NAME, document, None, commands, {}) for commands in found])
@@ -47,15 +47,15 @@ def read(document: Document, root: Node | None) -> Fragment:
 
 def complete(draft: Draft) -> None:
     """The defaults of the trainer whose arguments a recipe carries."""
-    from trainlint.formats import job
+    from trainlint.formats.launch import job
 
     job.complete(draft)
 
 
 def _recipes(document: Document) -> Iterator[tuple[Command, ...]]:
     """The commands of each line of a recipe, lines that go on taken together."""
-    from trainlint.formats.command_line import Cells
-    from trainlint.formats.embedded import Source
+    from trainlint.formats.launch.command_line import Cells
+    from trainlint.formats.launch.embedded import Source
 
     source = Source(document)
     variables = _variables(document.text)
@@ -85,7 +85,7 @@ def _lines(text: str) -> Iterator[tuple[int, int]]:
 
 def _variables(text: str) -> dict[str, Cells | None]:
     """The variables set once; of those set again, added to or computed the value is not known."""
-    from trainlint.formats.command_line import Cells
+    from trainlint.formats.launch.command_line import Cells
 
     found: dict[str, Cells | None] = {}
     for match in _VARIABLE.finditer(text):
@@ -96,7 +96,7 @@ def _variables(text: str) -> dict[str, Cells | None]:
 
 
 def _expanded(cells: Cells, variables: dict[str, Cells | None], depth: int) -> Cells:
-    from trainlint.formats.command_line import UNKNOWN, Cells
+    from trainlint.formats.launch.command_line import UNKNOWN, Cells
 
     text = ""
     stands: list[int] = []

@@ -11,7 +11,7 @@ from trainlint.facts import models
 from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment, say
 from trainlint.formats.reading import fragment_of, truth
-from trainlint.formats.release import by_release, release
+from trainlint.formats.semantics.release import by_release, release
 from trainlint.run import Value
 
 NAME = "mlx-lm"

@@ -20,9 +20,9 @@ def recognise(document: Document, root: Node | None) -> int:
 
 def read(document: Document, root: Node | None) -> Fragment:
     """What the run gets, and its command."""
-    from trainlint.formats import job
-    from trainlint.formats.accelerators import Values, named
-    from trainlint.formats.embedded import Source
+    from trainlint.formats.launch import job
+    from trainlint.formats.launch.accelerators import Values, named
+    from trainlint.formats.launch.embedded import Source
     from trainlint.formats.reading import whole
 
     assert isinstance(root, Mapping)
@@ -49,7 +49,7 @@ def read(document: Document, root: Node | None) -> Fragment:
 
 def complete(draft: Draft) -> None:
     """The defaults of the trainer whose arguments the command carries."""
-    from trainlint.formats import job
+    from trainlint.formats.launch import job
 
     job.complete(draft)
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 
 from trainlint.documents import Document, Mapping, Node, Scalar
-from trainlint.formats import deepspeed, degrees, megatron, peft, sharding
-from trainlint.formats import trainer_arguments as arguments
-from trainlint.formats import trainer_precision as precision
+from trainlint.formats import deepspeed
 from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment, Reference, say
 from trainlint.formats.reading import fragment_of, listed, truth
+from trainlint.formats.semantics import degrees, megatron, peft, sharding
+from trainlint.formats.semantics import trainer_arguments as arguments
+from trainlint.formats.semantics import trainer_precision as precision
 from trainlint.run import Value
 
 NAME = "ms-swift"

@@ -7,12 +7,12 @@ nlp/parts/megatron_trainer_builder.py, core/optim/optimizers.py; NeMo-Framework-
 from __future__ import annotations
 
 from trainlint.documents import Document, Mapping, Node, Scalar, Sequence
-from trainlint.formats import degrees, megatron
-from trainlint.formats import lightning_precision as words
 from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment, say
-from trainlint.formats.interpolation import resolved
 from trainlint.formats.reading import fragment_of, real, truth
+from trainlint.formats.semantics import degrees, megatron
+from trainlint.formats.semantics import lightning_precision as words
+from trainlint.formats.semantics.interpolation import resolved
 
 NAME = "nemo"
 PACKAGES = ("training", "fine_tuning", "peft", "prompt_learning", "adapter_learning", "evaluation", "cfg")
@@ -54,7 +54,7 @@ def read(document: Document, root: Node | None) -> Fragment:
     assert isinstance(root, Mapping)
     made = None
     if isinstance(root.get("defaults"), Sequence):
-        from trainlint.formats.hydra import composed
+        from trainlint.formats.semantics.hydra import composed
 
         made = composed(document, root)
     tree = made.root if made is not None else root

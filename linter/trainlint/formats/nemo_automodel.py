@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 
 from trainlint.documents import Document, Mapping, Node, Scalar
-from trainlint.formats import degrees, optimizer_names
-from trainlint.formats import trainer_precision as precision
 from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment, say
-from trainlint.formats.interpolation import resolved
 from trainlint.formats.reading import fragment_of, listed, truth
+from trainlint.formats.semantics import degrees, optimizer_names
+from trainlint.formats.semantics import trainer_precision as precision
+from trainlint.formats.semantics.interpolation import resolved
 from trainlint.run import Value
 
 NAME = "nemo-automodel"

@@ -6,12 +6,12 @@ Source: openrlhf 0.3.8-0.11.2, cli/train_{sft,dpo,kto,rm,ppo_ray}.py, utils/deep
 from __future__ import annotations
 
 from trainlint.documents import Document, Mapping, Node, Scalar
-from trainlint.formats import degrees, peft, sharding
-from trainlint.formats import trainer_precision as precision
 from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment, say
 from trainlint.formats.reading import fragment_of, truth, whole
-from trainlint.formats.release import release
+from trainlint.formats.semantics import degrees, peft, sharding
+from trainlint.formats.semantics import trainer_precision as precision
+from trainlint.formats.semantics.release import release
 
 NAME = "openrlhf"
 OWN = frozenset(

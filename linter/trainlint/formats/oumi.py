@@ -7,13 +7,13 @@ core/configs/training_config.py.
 from __future__ import annotations
 
 from trainlint.documents import Document, Mapping, Node, Scalar
-from trainlint.formats import peft, sharding
-from trainlint.formats import trainer_arguments as arguments
-from trainlint.formats import trainer_precision as precision
 from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment, say
-from trainlint.formats.interpolation import resolved
 from trainlint.formats.reading import fragment_of, truth
+from trainlint.formats.semantics import peft, sharding
+from trainlint.formats.semantics import trainer_arguments as arguments
+from trainlint.formats.semantics import trainer_precision as precision
+from trainlint.formats.semantics.interpolation import resolved
 from trainlint.run import Value
 
 NAME = "oumi"

@@ -78,8 +78,8 @@ def read(document: Document, root: Node | None) -> Fragment:
 
 def _install(fragment: Fragment, file: str, notebook: Notebook) -> None:
     """The versions that the cells of a notebook install before they train."""
-    from trainlint.formats.command_line import commands
-    from trainlint.formats.installs import installed
+    from trainlint.formats.launch.command_line import commands
+    from trainlint.formats.launch.installs import installed
 
     if "install" in notebook.shell:
         fragment.values.update(installed(NAME, commands(file, notebook.shell)))

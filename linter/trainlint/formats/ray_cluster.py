@@ -10,7 +10,7 @@ from trainlint.formats.format import Format
 from trainlint.formats.fragment import Fragment, say
 
 if TYPE_CHECKING:
-    from trainlint.formats.accelerators import Values
+    from trainlint.formats.launch.accelerators import Values
 
 NAME = "ray-cluster"
 _INSTANCES = ("InstanceType", "machineType", "azure_arm_parameters.vmSize", "instance_type", "profile")
@@ -26,9 +26,9 @@ def recognise(document: Document, root: Node | None) -> int:
 
 def read(document: Document, root: Node | None) -> Fragment:
     """The device and number of the nodes with accelerators, where these are all alike."""
-    from trainlint.formats import job
-    from trainlint.formats.accelerators import binary_size, total
-    from trainlint.formats.embedded import Source
+    from trainlint.formats.launch import job
+    from trainlint.formats.launch.accelerators import binary_size, total
+    from trainlint.formats.launch.embedded import Source
     from trainlint.formats.reading import whole
 
     assert isinstance(root, Mapping)
@@ -85,7 +85,7 @@ def _gpus(values: Values) -> object:
 
 def _node(kind: Mapping) -> Values:
     """The accelerators of one node type: by its instance type, by a GCP accelerator, by its resources."""
-    from trainlint.formats.accelerators import named
+    from trainlint.formats.launch.accelerators import named
     from trainlint.formats.reading import whole
 
     values: Values = {}

@@ -15,16 +15,16 @@ def recognise(document: Document, root: Node | None) -> int:
     entry = root.get("entrypoint") if isinstance(root, Mapping) else None
     if not isinstance(root, Mapping) or not isinstance(entry, Scalar) or not root.names() & _BESIDE:
         return 0
-    from trainlint.formats import job
-    from trainlint.formats.embedded import Source
+    from trainlint.formats.launch import job
+    from trainlint.formats.launch.embedded import Source
 
     return 85 if isinstance(entry.value, str) and job.trainings(Source(document).shell(entry)) else 0
 
 
 def read(document: Document, root: Node | None) -> Fragment:
     """What the job is told, and its command."""
-    from trainlint.formats import job
-    from trainlint.formats.embedded import Source
+    from trainlint.formats.launch import job
+    from trainlint.formats.launch.embedded import Source
 
     assert isinstance(root, Mapping)
     source = Source(document)
@@ -41,7 +41,7 @@ def read(document: Document, root: Node | None) -> Fragment:
 
 def complete(draft: Draft) -> None:
     """The defaults of the trainer whose arguments the entrypoint carries."""
-    from trainlint.formats import job
+    from trainlint.formats.launch import job
 
     job.complete(draft)
 

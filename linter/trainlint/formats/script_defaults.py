@@ -6,13 +6,15 @@ Whatever only a run decides (a keyword computed at run time, an adapter under an
 from __future__ import annotations
 
 from trainlint.documents import Scalar
-from trainlint.formats import peft, trl_defaults, unsloth
-from trainlint.formats import trainer_arguments as arguments
-from trainlint.formats import trainer_precision as precision
+from trainlint.formats import unsloth
 from trainlint.formats.amp import Amp
 from trainlint.formats.format import Draft
 from trainlint.formats.fragment import Fragment
 from trainlint.formats.script_setup import Setup
+from trainlint.formats.semantics import peft
+from trainlint.formats.semantics import trainer_arguments as arguments
+from trainlint.formats.semantics import trainer_precision as precision
+from trainlint.formats.semantics import trl as trl_defaults
 
 MODES = ("precision.bf16", "precision.fp16")
 

@@ -16,8 +16,8 @@ from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment
 
 if TYPE_CHECKING:
-    from trainlint.formats.command_line import Command, Word
-    from trainlint.formats.launch import Launch
+    from trainlint.formats.launch.command_line import Command, Word
+    from trainlint.formats.launch.launch import Launch
 
 NAME = "shell-launcher"
 _HINT = re.compile(
@@ -42,10 +42,10 @@ def recognise(document: Document, root: Node | None) -> int:
 
 def read(document: Document, root: Node | None) -> Fragment:
     """What the launch that says most passes on, what the job asks for, and the files that are named."""
-    from trainlint.formats import launch_values as values
     from trainlint.formats.fragment import Reference
-    from trainlint.formats.job import folders, placed
-    from trainlint.formats.slurm import directives
+    from trainlint.formats.launch import values
+    from trainlint.formats.launch.job import folders, placed
+    from trainlint.formats.launch.slurm import directives
 
     commands, starts = _parsed(document)
     training = [start for start in starts if start.trains]
@@ -77,13 +77,13 @@ def read(document: Document, root: Node | None) -> Fragment:
 
 def complete(draft: Draft) -> None:
     """The defaults of the trainer whose arguments the command line carries."""
-    from trainlint.formats import launch_values
+    from trainlint.formats.launch import values as launch_values
 
     launch_values.complete(draft)
 
 
 def _parsed(document: Document) -> tuple[tuple[Command, ...], tuple[Launch, ...]]:
-    from trainlint.formats.launch_values import parsed
+    from trainlint.formats.launch.values import parsed
 
     return parsed(document.file, document.text)
 

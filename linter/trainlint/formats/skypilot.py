@@ -13,9 +13,9 @@ from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment
 
 if TYPE_CHECKING:
-    from trainlint.formats.accelerators import Values
-    from trainlint.formats.command_line import Cells
-    from trainlint.formats.embedded import Source
+    from trainlint.formats.launch.accelerators import Values
+    from trainlint.formats.launch.command_line import Cells
+    from trainlint.formats.launch.embedded import Source
 
 NAME = "skypilot"
 RESOURCES = frozenset(
@@ -48,8 +48,8 @@ def is_task(document: Document, root: Node | None) -> bool:
         return False
     if _accelerated(resources):
         return True
-    from trainlint.formats import job
-    from trainlint.formats.embedded import Source
+    from trainlint.formats.launch import job
+    from trainlint.formats.launch.embedded import Source
 
     run = root.get("run")
     if not isinstance(run, Scalar) or not job.TRAINS.search(str(run.value)):
@@ -64,10 +64,10 @@ def read(document: Document, root: Node | None) -> Fragment:
 
 def read_as(name: str, document: Document, root: Node | None) -> Fragment:
     """The fragment of a task in SkyPilot's words, under a format's name."""
-    from trainlint.formats import job
-    from trainlint.formats.accelerators import total
-    from trainlint.formats.embedded import Source
     from trainlint.formats.fragment import say
+    from trainlint.formats.launch import job
+    from trainlint.formats.launch.accelerators import total
+    from trainlint.formats.launch.embedded import Source
 
     assert isinstance(root, Mapping)
     source = Source(document)
@@ -97,7 +97,7 @@ def read_as(name: str, document: Document, root: Node | None) -> Fragment:
 
 def complete(draft: Draft) -> None:
     """The defaults of the trainer whose arguments the command line carries."""
-    from trainlint.formats import job
+    from trainlint.formats.launch import job
 
     job.complete(draft)
 
@@ -134,8 +134,8 @@ def _accelerated(resources: Mapping) -> bool:
 
 
 def _resources(name: str, resources: Mapping) -> Values:
-    from trainlint.formats.accelerators import binary_size, named
     from trainlint.formats.fragment import say
+    from trainlint.formats.launch.accelerators import binary_size, named
     from trainlint.formats.reading import real
 
     values: Values = {}
@@ -187,7 +187,7 @@ def accelerators(name: str, node: Node | None) -> Values:
 
 def _given(source: Source, values: Values, nodes: Node | None) -> dict[str, Cells | None]:
     """Variables that SkyPilot sets itself."""
-    from trainlint.formats.command_line import Cells
+    from trainlint.formats.launch.command_line import Cells
 
     at = source.cells(nodes) if isinstance(nodes, Scalar) else None
     found: dict[str, Cells | None] = {}

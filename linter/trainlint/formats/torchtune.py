@@ -8,8 +8,8 @@ from __future__ import annotations
 from trainlint.documents import Document, Mapping, Node, Scalar
 from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment, say
-from trainlint.formats.interpolation import resolved
 from trainlint.formats.reading import fragment_of, listed, schema, truth
+from trainlint.formats.semantics.interpolation import resolved
 from trainlint.run import Value
 
 NAME = "torchtune"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from trainlint.documents import Document, Mapping, Node, Scalar
-from trainlint.formats import hf_trainer, trl_defaults
-from trainlint.formats import trainer_arguments as arguments
+from trainlint.formats import hf_trainer
 from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment
 from trainlint.formats.reading import read_marked
-from trainlint.formats.release import companion
+from trainlint.formats.semantics import trainer_arguments as arguments
+from trainlint.formats.semantics import trl as trl_defaults
+from trainlint.formats.semantics.release import companion
 
 NAME = "trl"
 OWN = frozenset(

@@ -10,12 +10,12 @@ trainer/fsdp_sft_trainer.py.
 from __future__ import annotations
 
 from trainlint.documents import Document, Mapping, Node, Scalar, Sequence
-from trainlint.formats import degrees, megatron, peft
 from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment, Reference, say
-from trainlint.formats.interpolation import resolved
 from trainlint.formats.reading import fragment_of, truth, whole
-from trainlint.formats.release import by_release
+from trainlint.formats.semantics import degrees, megatron, peft
+from trainlint.formats.semantics.interpolation import resolved
+from trainlint.formats.semantics.release import by_release
 
 NAME = "verl"
 ACTOR = "actor_rollout_ref.actor."
@@ -64,7 +64,7 @@ def _listed(root: Mapping) -> frozenset[str]:
 
 def read(document: Document, root: Node | None) -> Fragment:
     """The composed config. A part on its own (an actor, an optimizer, an engine) says nothing of a run by itself."""
-    from trainlint.formats.hydra import composed
+    from trainlint.formats.semantics.hydra import composed
 
     assert isinstance(root, Mapping)
     target = root.get("_target_")

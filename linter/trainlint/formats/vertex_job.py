@@ -16,9 +16,9 @@ def recognise(document: Document, root: Node | None) -> int:
 
 def read(document: Document, root: Node | None) -> Fragment:
     """What the pools with accelerators have, and the command of the first of them."""
-    from trainlint.formats import job
-    from trainlint.formats.accelerators import Values, named, total
-    from trainlint.formats.embedded import Source
+    from trainlint.formats.launch import job
+    from trainlint.formats.launch.accelerators import Values, named, total
+    from trainlint.formats.launch.embedded import Source
     from trainlint.formats.reading import whole
 
     source = Source(document)
@@ -56,7 +56,7 @@ def read(document: Document, root: Node | None) -> Fragment:
 
 def complete(draft: Draft) -> None:
     """The defaults of the trainer whose arguments the command carries."""
-    from trainlint.formats import job
+    from trainlint.formats.launch import job
 
     job.complete(draft)
 

@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from trainlint.documents import plain
 from trainlint.formats import Fragment
-from trainlint.formats.started import trainings
+from trainlint.formats.launch.started import trainings
 
 RANK = "machine_rank"
 

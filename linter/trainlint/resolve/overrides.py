@@ -13,8 +13,8 @@ from typing import cast
 from trainlint.documents import Entry, Node, Place, Scalar
 from trainlint.documents import Mapping as Tree
 from trainlint.formats import Format, Fragment
+from trainlint.formats.launch.started import trainings
 from trainlint.formats.reading import Key, convert, marked
-from trainlint.formats.started import trainings
 from trainlint.resolve.join import Member
 from trainlint.run import Value, path_info
 
@@ -37,8 +37,8 @@ def with_overrides(joined: Sequence[Member], formats: Mapping[str, Format]) -> l
 
 
 def _said(launcher: Fragment, root: Fragment, place: Place, formats: Mapping[str, Format]) -> dict[str, Value[object]]:
-    from trainlint.formats.command_arguments import mapping
-    from trainlint.formats.launch_trainers import overrides
+    from trainlint.formats.launch.command_arguments import mapping
+    from trainlint.formats.launch.trainers import overrides
 
     start = next((one for one in trainings(launcher) if one.command.place[1] <= place[1] <= one.command.place[3]), None)
     form = formats.get(root.format)
@@ -67,7 +67,7 @@ def _said(launcher: Fragment, root: Fragment, place: Place, formats: Mapping[str
 
 def _told(joined: Sequence[Member]) -> list[Fragment]:
     """A script whose values are its own arguments, by default or as the command line gives them."""
-    from trainlint.formats.command_arguments import mapping
+    from trainlint.formats.launch.command_arguments import mapping
 
     root, *others = (member.fragment for member in joined)
     asked = cast("Mapping[str, tuple[str, bool | None]]", root.facts["arguments"])

@@ -1,5 +1,5 @@
-from trl import ModelConfig, ScriptArguments, SFTConfig, SFTTrainer, TrlParser
 from datasets import load_dataset
+from trl import ModelConfig, ScriptArguments, SFTConfig, SFTTrainer, TrlParser
 
 if __name__ == "__main__":
     parser = TrlParser((ScriptArguments, SFTConfig, ModelConfig))

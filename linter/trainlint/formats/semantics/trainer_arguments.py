@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trainlint.documents import Entry, Mapping, Node, Place, Scalar, Sequence
-from trainlint.formats import deepspeed, peft, sharding
-from trainlint.formats import trainer_precision as precision
+from trainlint.formats import deepspeed
 from trainlint.formats.format import Draft
 from trainlint.formats.fragment import Fragment, Reference
-from trainlint.formats.release import by_release, release
+from trainlint.formats.semantics import peft, sharding
+from trainlint.formats.semantics import trainer_precision as precision
+from trainlint.formats.semantics.release import by_release, release
 from trainlint.run import Value
 
 ARGUMENTS = frozenset(

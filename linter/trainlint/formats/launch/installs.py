@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from trainlint.formats.command_line import Command
+from trainlint.formats.launch.command_line import Command
 from trainlint.run import Value
 
 _REQUIREMENT = re.compile(

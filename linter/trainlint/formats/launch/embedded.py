@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 from trainlint.documents import Document, Scalar
-from trainlint.formats.command_line import UNKNOWN, Cells, Command, Reader, Word
+from trainlint.formats.launch.command_line import UNKNOWN, Cells, Command, Reader, Word
 
 Environment = Mapping[str, Cells | None]
 """Variables that are set before a command runs; None where the value is not known."""

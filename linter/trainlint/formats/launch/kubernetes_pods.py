@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from trainlint.documents import Entry, Mapping, Node, Scalar, Sequence
-from trainlint.formats.accelerators import (
+from trainlint.formats.fragment import say
+from trainlint.formats.launch.accelerators import (
     LABELS,
     Values,
     is_accelerator,
     kubernetes_quantity,
     named,
 )
-from trainlint.formats.command_line import Cells
-from trainlint.formats.embedded import Source
-from trainlint.formats.fragment import say
+from trainlint.formats.launch.command_line import Cells
+from trainlint.formats.launch.embedded import Source
 from trainlint.formats.reading import whole
 from trainlint.run import Value
 

@@ -10,8 +10,8 @@ from trainlint.documents import Mapping, Node, Scalar
 from trainlint.formats.format import Draft
 from trainlint.formats.fragment import Fragment, say
 from trainlint.formats.reading import listed
-from trainlint.formats.release import by_release, release
-from trainlint.formats.trainer_precision import engine
+from trainlint.formats.semantics.release import by_release, release
+from trainlint.formats.semantics.trainer_precision import engine
 from trainlint.run import Value
 
 STRATEGIES = {"1": "FULL_SHARD", "2": "SHARD_GRAD_OP", "3": "NO_SHARD", "4": "HYBRID_SHARD", "5": "HYBRID_SHARD_ZERO2"}

@@ -6,15 +6,15 @@ model_utils/{checkpointing,liger_kernel,quantization}.py, hparams/parser.py.
 
 from __future__ import annotations
 
-from trainlint.formats import trainer_arguments as arguments
-from trainlint.formats import trainer_precision as precision
-from trainlint.formats.bundled import shipped_deepspeed
 from trainlint.formats.format import Draft
 from trainlint.formats.fragment import Fragment
-from trainlint.formats.peft import adapter_dtype, quantized_checkpoint
 from trainlint.formats.reading import truth
-from trainlint.formats.release import by_release
-from trainlint.formats.sharding import deepspeed_auto, fsdp_defaults, trainer_fsdp_kind
+from trainlint.formats.semantics import trainer_arguments as arguments
+from trainlint.formats.semantics import trainer_precision as precision
+from trainlint.formats.semantics.bundled import shipped_deepspeed
+from trainlint.formats.semantics.peft import adapter_dtype, quantized_checkpoint
+from trainlint.formats.semantics.release import by_release
+from trainlint.formats.semantics.sharding import deepspeed_auto, fsdp_defaults, trainer_fsdp_kind
 
 NAME = "llamafactory"
 TRAINER = (("zero_grad", "to-none"), ("seed", 42), ("schedule.name", "linear"), ("checkpoint.strategy", "steps"))

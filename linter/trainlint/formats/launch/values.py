@@ -7,14 +7,16 @@ from dataclasses import replace
 from functools import lru_cache
 
 from trainlint.documents import Document, Mapping, Scalar
-from trainlint.formats import command_arguments, hf_trainer, launch_trainers, llamafactory, trl
-from trainlint.formats import trainer_arguments as arguments
-from trainlint.formats.command_line import Command, Word, commands
+from trainlint.formats import hf_trainer, llamafactory, trl
 from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment, Reference, Role
-from trainlint.formats.launch import Launch, launches
+from trainlint.formats.launch import command_arguments
+from trainlint.formats.launch import trainers as launch_trainers
+from trainlint.formats.launch.command_line import Command, Word, commands
+from trainlint.formats.launch.launch import Launch, launches
+from trainlint.formats.launch.slurm import Directive, gpus, memory, seconds, whole
 from trainlint.formats.reading import convert, marked
-from trainlint.formats.slurm import Directive, gpus, memory, seconds, whole
+from trainlint.formats.semantics import trainer_arguments as arguments
 from trainlint.run import Value, path_info
 
 NAME = "shell-launcher"

@@ -5,11 +5,11 @@ Sources: TRL 0.7.11-1.16.0 trainer/*_config.py, model_config.py, sft_trainer.py,
 
 from __future__ import annotations
 
-from trainlint.formats import peft
 from trainlint.formats.format import Draft
 from trainlint.formats.fragment import Fragment
-from trainlint.formats.release import by_release, release
-from trainlint.formats.trainer_precision import load_dtype
+from trainlint.formats.semantics import peft
+from trainlint.formats.semantics.release import by_release, release
+from trainlint.formats.semantics.trainer_precision import load_dtype
 
 SECTIONS = {
     "sft": "SFTConfig",

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trainlint.formats.format import Draft
-from trainlint.formats.release import by_release, holds, release
+from trainlint.formats.semantics.release import by_release, holds, release
 from trainlint.run import Value
 
 DTYPE_WORDS: dict[str, str] = {

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable
 
 from trainlint.documents import Entry, Mapping, Node, Place, Scalar
-from trainlint.formats import command_arguments, litgpt, ms_swift, openrlhf, verl
-from trainlint.formats.command_line import Word
+from trainlint.formats import litgpt, ms_swift, openrlhf, verl
 from trainlint.formats.format import Format
 from trainlint.formats.fragment import Fragment
-from trainlint.formats.launch import Launch, behind
+from trainlint.formats.launch import command_arguments
+from trainlint.formats.launch.command_line import Word
+from trainlint.formats.launch.launch import Launch, behind
 from trainlint.formats.reading import marked
 from trainlint.run import Value, path_info
 

@@ -7,15 +7,15 @@ Source: axolotl 0.9.2, 0.13.2, 0.19.0, utils/config/__init__.py (resolve_dtype, 
 from __future__ import annotations
 
 from trainlint.documents import Mapping
-from trainlint.formats import trainer_arguments as arguments
-from trainlint.formats import trainer_precision as precision
-from trainlint.formats.bundled import shipped_deepspeed
 from trainlint.formats.format import Draft
 from trainlint.formats.fragment import Fragment
-from trainlint.formats.peft import TARGETS, adapter_dtype, quantized_checkpoint
 from trainlint.formats.reading import truth
-from trainlint.formats.release import by_release
-from trainlint.formats.sharding import deepspeed_auto, fsdp_defaults
+from trainlint.formats.semantics import trainer_arguments as arguments
+from trainlint.formats.semantics import trainer_precision as precision
+from trainlint.formats.semantics.bundled import shipped_deepspeed
+from trainlint.formats.semantics.peft import TARGETS, adapter_dtype, quantized_checkpoint
+from trainlint.formats.semantics.release import by_release
+from trainlint.formats.semantics.sharding import deepspeed_auto, fsdp_defaults
 from trainlint.run import Value
 
 NAME = "axolotl"

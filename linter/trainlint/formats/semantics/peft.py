@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trainlint.formats.format import Draft
-from trainlint.formats.release import by_release
+from trainlint.formats.semantics.release import by_release
 
 TARGETS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(

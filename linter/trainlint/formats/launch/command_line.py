@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from trainlint.documents import Place
-from trainlint.formats.shell_words import Piece, Token, tokens
+from trainlint.formats.launch.shell_words import Piece, Token, tokens
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=")
 _BLOCKS = {"if": "fi", "for": "done", "while": "done", "until": "done", "select": "done", "case": "esac", "{": "}"}

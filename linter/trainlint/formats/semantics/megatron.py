@@ -6,8 +6,8 @@ NeMo 1.23-2.0 nlp/models/language_modeling/megatron_base_model.py.
 
 from __future__ import annotations
 
-from trainlint.formats import degrees
 from trainlint.formats.format import Draft
+from trainlint.formats.semantics import degrees
 
 GRANULARITY = {"full": "full", "selective": "selective"}
 """`recompute_granularity` → which activations are recomputed."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from trainlint.documents import Place
-from trainlint.formats.command_line import Command, Word
+from trainlint.formats.launch.command_line import Command, Word
 
 Launcher = Literal[
     "accelerate", "torchrun", "deepspeed", "python", "llamafactory", "axolotl", "torchtune", "mlx-lm", "trl", "swift",

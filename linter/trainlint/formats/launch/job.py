@@ -15,13 +15,13 @@ from dataclasses import replace
 from trainlint.documents import Document, Node, Scalar
 from trainlint.documents import Mapping as Tree
 from trainlint.documents import Sequence as Items
-from trainlint.formats import launch_values
-from trainlint.formats.command_line import Cells, Command
-from trainlint.formats.embedded import Source
 from trainlint.formats.format import Draft
 from trainlint.formats.fragment import Fragment, Reference
-from trainlint.formats.installs import installed
-from trainlint.formats.launch import Launch, launches
+from trainlint.formats.launch import values as launch_values
+from trainlint.formats.launch.command_line import Cells, Command
+from trainlint.formats.launch.embedded import Source
+from trainlint.formats.launch.installs import installed
+from trainlint.formats.launch.launch import Launch, launches
 from trainlint.formats.shell_launcher import script
 from trainlint.run import Value
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, cast
 from trainlint.formats.fragment import Fragment
 
 if TYPE_CHECKING:
-    from trainlint.formats.command_line import Command as Command
-    from trainlint.formats.launch import Launch as Launch
-    from trainlint.formats.slurm import Directive as Directive
+    from trainlint.formats.launch.command_line import Command as Command
+    from trainlint.formats.launch.launch import Launch as Launch
+    from trainlint.formats.launch.slurm import Directive as Directive
 
 
 def commands(fragment: Fragment) -> tuple[Command, ...]:

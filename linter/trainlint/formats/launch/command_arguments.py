@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 
 from trainlint.documents import Entry, Mapping, Node, Place, Scalar, Sequence
-from trainlint.formats.command_line import Word
-from trainlint.formats.launch import Option
+from trainlint.formats.launch.command_line import Word
+from trainlint.formats.launch.launch import Option
 
 _WHOLE = re.compile(r"[+-]?\d+")
 _FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")

@@ -85,7 +85,7 @@ def installed(versions: Mapping[str, Value[str]], package: str) -> tuple[Version
 
 def since(versions: Mapping[str, Value[str]], package: str, release: str) -> bool | None:
     """Whether a run uses that release of a package or a later one; None where both are possible."""
-    from trainlint.formats.release import Release
+    from trainlint.formats.semantics.release import Release
 
     return Release(installed(versions, package)[0]).since(release)
 

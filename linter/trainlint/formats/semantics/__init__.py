@@ -1,0 +1,1 @@
+"""What the frameworks make of what is written: precision, sharding, adapters and defaults, by release."""
