@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from trainlint.documents import Document, Mapping, Node, Scalar, Sequence
 from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment, say
+from trainlint.run import Value
 
 if TYPE_CHECKING:
     from trainlint.formats.launch.accelerators import Values
@@ -89,6 +90,9 @@ def _service(document: Document, service: Mapping, run: tuple[Command, ...]) -> 
     shared, image = service.get("ipc") or service.get("shm_size"), service.get("image")
     if isinstance(shared, Scalar):
         values["launch.shm"] = say(NAME, "ipc" if "ipc" in service else "shm_size", shared, True)
+    elif isinstance(image, Scalar) and "/dev/shm" not in document.text and "extends" not in service:
+        note = "Docker's default of 64 MiB"
+        values["launch.shm"] = Value(False, "derived", "image", image.place, image.raw, note=note, file_format=NAME)
     if isinstance(image, Scalar) and isinstance(image.value, str):
         values["launch.image"] = say(NAME, "image", image, image.value)
     total(values)

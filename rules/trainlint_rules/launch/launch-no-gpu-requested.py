@@ -10,7 +10,10 @@ FLAGS = frozenset(
 )
 """Arguments of programs that need a GPU."""
 OFF = ("false", "no", "0", "none", "False", "None", "")
-GPUS = re.compile(r"gpu|gres|nvidia|amd\.com|tpu|neuron|gaudi|habana|exclusive|resourceClaims|a100|h100|v100", re.I)
+GPUS = re.compile(
+    r"gpu|\bgres|nvidia(?!/)|amd\.com|(?<![a-z])tpu|neuron|gaudi|habana|exclusive|resourceClaims|a100|h100|v100", re.I
+)
+"""What may ask for a device in a way not known here (`--output` asks for no TPU, `nvidia/` is an image's owner)."""
 LARGE = 1_000_000_000
 """Parameters above which nobody trains on a CPU."""
 

@@ -21,7 +21,9 @@ def check(view: RunView) -> Iterator[Found]:
         yield Found(
             at=shm,
             message=f"64 MiB of shared memory for {why}: {_outcome(bool(workers))}",
-            help="mount an `emptyDir` with `medium: Memory` at `/dev/shm`",
+            help="add `ipc: host` or `shm_size: 16gb`"
+            if shm.file_format == "docker-compose"
+            else "mount an `emptyDir` with `medium: Memory` at `/dev/shm`",
             notes=[(run.launch.gpus, "the devices")],
             severity="warning" if workers or gpus > 2 else "info",
         )

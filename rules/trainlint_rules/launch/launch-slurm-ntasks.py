@@ -26,6 +26,14 @@ def check(view: RunView) -> Iterator[Found]:
                 notes=[(devices, "the Trainer's devices")],
                 fix=Fix((Edit(each.place, str(devices.value)),), "unsafe"),
             )
+        elif each is not None and tasks is not None and _fewer(tasks.text, each.text, nodes):
+            yield Found(
+                at=tasks.place,
+                message=f"`--ntasks={tasks.text}` starts fewer processes than `--ntasks-per-node={each.text}`, which "
+                f"Lightning counts on: it trains on {tasks.text} of them or waits for the rest",
+                help=f"take `--ntasks` out, or write `--ntasks={int(each.text) * int(nodes)}`",
+                notes=[(each.place, "processes of a node")],
+            )
         elif each is None and tasks is not None and tasks.text.isdecimal() and int(tasks.text) > 1:
             yield Found(
                 at=tasks.place,
@@ -33,3 +41,8 @@ def check(view: RunView) -> Iterator[Found]:
                 help=f"write `--ntasks-per-node={devices.value if devices else tasks.text}` and `--nodes={nodes}`",
                 notes=[(devices, "the Trainer's devices")],
             )
+
+
+def _fewer(tasks: str, each: str, nodes: str) -> bool:
+    """Whether a job has fewer tasks than its nodes have places for."""
+    return all(text.isdecimal() for text in (tasks, each, nodes)) and int(tasks) < int(each) * int(nodes)

@@ -10,7 +10,7 @@ MILLI = re.compile(r"(\d+(?:\.\d+)?)m")
 FORMATS = ("kubernetes", "ray-cluster", "ray-job", "helm-values", "cluster-job")
 
 
-@rule(severity="error", on="file", formats=FORMATS)
+@rule(severity="error", on="file", formats=FORMATS, outranks=("launch-host-mem-too-small",))
 def check(view: FileView) -> Iterator[Found]:
     for root in view.document.roots:
         for path, entry, node in scalars(root):

@@ -10,7 +10,7 @@ LEAST = {"mem": 1024, "mem-per-gpu": 1024, "mem-per-cpu": 128}
 SIZE = re.compile(r"(\d+)(?:(\.\d+)?\s*([A-Za-z]+))?")
 
 
-@rule(severity="error", on="file")
+@rule(severity="error", on="file", outranks=("launch-host-mem-too-small",))
 def check(view: FileView) -> Iterator[Found]:
     for name, least in LEAST.items():
         directive = started.directives(view.fragment).get(name)
