@@ -251,6 +251,7 @@ python = "^3.11"
 transformers = "^4.44"
 trl = {version = "0.9.6", extras = ["peft"]}
 torch = "*"
+bitsandbytes = {version = "0.43.1", optional = true}
 accelerate = {git = "https://github.com/huggingface/accelerate.git", tag = "v1.2.0"}
 
 [tool.poetry.dependencies.deepspeed]
@@ -269,6 +270,7 @@ def test_poetry_tables(folder: Folder) -> None:
         "accelerate": "1.2.0",
         "deepspeed": "~0.15",
         "peft": "0.14.0",
+        "bitsandbytes": "0.43.1",
     }
 
 

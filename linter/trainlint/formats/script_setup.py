@@ -107,7 +107,8 @@ def with_id(mapping: Mapping, calls: Sequence[Call]) -> Mapping:
     if len(ids) != 1 or not all(call.positional or _named_ids(call) for call in calls):
         return mapping
     (node,) = ids.values()
-    name = Scalar("pretrained_model_name_or_path", "", node.place)
+    written = "model_name" if any("model_name" in call.keywords for call in calls) else ""
+    name = Scalar("pretrained_model_name_or_path", written, node.place)
     entries = tuple(
         entry for entry in mapping.entries if entry.name not in ("pretrained_model_name_or_path", "model_name")
     )

@@ -212,7 +212,7 @@ def _read(fragment: Fragment, section: str, keywords: Mapping) -> None:
         entry = keywords.entry(name) if group == section else None
         if entry is None:
             continue
-        value = convert(NAME, name, entry.value, key)
+        value = convert(NAME, entry.key.raw or name, entry.value, key)
         if value is not None:
             fragment.values.setdefault(key.path, value)
         if key.role == "model" and isinstance(entry.value, Scalar) and isinstance(entry.value.value, str):

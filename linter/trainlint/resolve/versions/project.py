@@ -39,6 +39,7 @@ def pyproject(path: Path) -> Iterator[Said]:
             *_texts(root.find("tool.pdm.dev-dependencies")),
             *(_table(group.get("dependencies")) for group in _tables(root.find("tool.poetry.group"))),
             _table(root.find("tool.poetry.dev-dependencies")),
+            _table(root.find("tool.poetry.dependencies"), optional=True),
         ]
     )
     yield from _listed(root.find("project.dependencies"))
@@ -133,11 +134,14 @@ def _listed(node: Node | None) -> Iterator[Said]:
     yield from once(said)
 
 
-def _table(node: Node | None) -> Iterator[Said]:
-    """A table of packages: `transformers = "^4.44"`, `torch = {version = "2.4.0", optional = true}`."""
+def _table(node: Node | None, optional: bool = False) -> Iterator[Said]:
+    """A table of packages: `transformers = "^4.44"`, `trl = {version = "0.9.6"}`; those that are `optional`, or the
+    others.
+    """
     for entry in node.entries if isinstance(node, Mapping) else ():
         name = package(entry.name)
-        if name not in PACKAGES:
+        flag = entry.value.get("optional") if isinstance(entry.value, Mapping) else None
+        if name not in PACKAGES or (isinstance(flag, Scalar) and flag.value is True) != optional:
             continue
         asked = entry.value.get("version") if isinstance(entry.value, Mapping) else entry.value
         if isinstance(asked, Scalar) and isinstance(asked.value, str):
