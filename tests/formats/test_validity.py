@@ -139,6 +139,7 @@ FORGIVEN: list[tuple[str, str, object]] = [
     ("llamafactory", "dataset", ["a", "b"]),
     ("axolotl", "bf16", "auto"),
     ("axolotl", "learning_rate", "2e-4"),
+    ("accelerate", "distributed_type", "DATA_PARALLEL"),
     ("accelerate", "mixed_precision", False),
     ("accelerate", "mixed_precision", "BF16"),
     ("accelerate", "downcast_bf16", "no"),
