@@ -53,7 +53,7 @@ def started(folder: Folder, command: str, accelerate: str = PLAIN, trainer: str 
 def test_a_flag_wins_over_the_config_it_names(folder: Folder) -> None:
     run = started(
         folder,
-        "accelerate launch --config_file acc.yaml --num_processes 8 --mixed_precision bf16 train.py --config train.yaml",
+        "accelerate launch --config_file acc.yaml --num_processes 8 --mixed_precision bf16 t.py --config train.yaml",
     )
     assert value(run, "parallel.world") == 8
     assert value(run, "precision.mixed") == "bf16"
