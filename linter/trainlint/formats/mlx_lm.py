@@ -50,7 +50,7 @@ def recognise(document: Document, root: Node | None) -> int:
     if "fine_tune_type" in names and own >= 2:
         return 85
     if {"model", "data", "train"} <= names and own:
-        return 70 if "iters" in names else 50 if own >= 2 else 0
+        return 70 if "iters" in names or "fine_tune_type" in names else 50 if own >= 2 else 0
     return 0
 
 
