@@ -27,7 +27,7 @@ def check(view: RunView) -> Iterator[Found]:
             yield Found(
                 at=asked,
                 message=f"`{said(asked)}`, and there is neither `val_size` nor `eval_dataset`: it can not be done",
-                help="set `val_size: 0.05` or `eval_dataset`, or `eval_strategy: no`",
+                help='set `val_size: 0.05` or `eval_dataset`, or `eval_strategy: "no"`',
                 notes=[(held, "nothing is held back")],
             )
         case "axolotl":

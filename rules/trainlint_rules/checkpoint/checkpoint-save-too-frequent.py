@@ -23,10 +23,11 @@ def check(view: RunView) -> Iterator[Found]:
     adapter = method in ("lora", "qlora")
     if adapter and every.value > 2:
         return
+    often = "every step" if every.value == 1 else f"every {every.value:g} steps"
     yield Found(
         at=every,
         message=f"`{said(every)}` writes the {'adapter' if adapter else 'model'} and the optimizer of "
-        f"{size.value / 1e9:.3g} billion parameters {'every step' if every.value == 1 else 'every few steps'}",
+        f"{size.value / 1e9:.3g} billion parameters {often}",
         help=f"raise `{every.key}` to 100 or more",
         notes=[(saved.total_limit, "kept"), (view.run.model.id, "the model")],
     )

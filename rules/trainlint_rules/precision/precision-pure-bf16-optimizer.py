@@ -33,9 +33,16 @@ def check(view: RunView) -> Iterator[Found]:
         at=rate,
         message=f"`{rate.key}: {rate.raw or written(rate.value)}` on weights held in bf16 alone: "
         f"a step is rounded away on every weight larger than about {largest:.2g}",
-        help="set `bf16: true` in its place: the weights stay float32"
-        if explicit
-        else "keep the weights in float32 (mixed precision), or take an optimizer that rounds stochastically",
+        help=_advice(view, explicit),
         notes=[(chosen if explicit else weights, "the weights are bf16")],
         severity="warning" if explicit else "info",
     )
+
+
+def _advice(view: RunView, explicit: bool) -> str:
+    if explicit:
+        return "set `bf16: true` in its place: the weights stay float32"
+    weights = (
+        "set `dtype: fp32`" if view.root.format == "torchtune" else "keep the weights in float32 (mixed precision)"
+    )
+    return f"{weights}, or take an optimizer that rounds stochastically"

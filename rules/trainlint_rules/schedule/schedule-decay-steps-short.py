@@ -45,7 +45,8 @@ def _mlx(view: RunView) -> Iterator[Found]:
     if ends < 0.9 * total:
         yield Found(
             at=node,
-            message=f"the rate is at its end of {stop:g} after {ends:g} of {total} steps, and stays there",
+            message=f"`{node.raw}` steps of decay: the rate is at its end of {stop:g} after {ends:g} of {total} steps, "
+            "and stays there",
             help=f"write {max(1, total - before):g}, the steps behind the warmup",
             notes=notes,
             severity="warning" if stop < 0.1 * start else "info",
@@ -53,7 +54,7 @@ def _mlx(view: RunView) -> Iterator[Found]:
     elif decay > 2 * total:
         yield Found(
             at=node,
-            message=f"the rate decays over {decay:g} steps and the run has {total}: most of the decay never comes",
+            message=f"`{node.raw}` steps of decay, and the run has {total}: most of the decay never comes",
             help=f"write {max(1, total - before):g}, the steps behind the warmup",
             notes=notes,
             severity="info",
