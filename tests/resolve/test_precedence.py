@@ -154,6 +154,16 @@ def test_the_trainer_and_deepspeed_must_agree(folder: Folder) -> None:
     assert lost(run, "batch.effective") == [(64, "zero2.json", refused)]
 
 
+def test_deepspeed_is_compared_with_the_trainers_defaults_too(folder: Folder) -> None:
+    folder.file("zero2.json", '{"zero_optimization": {"stage": 2}, "gradient_clipping": 0.5}')
+    folder.file("train.yaml", TRAINER + "deepspeed: zero2.json\n")
+    clip = folder.run().clip
+    assert clip is not None
+    assert clip.value == 0.5
+    assert [(loser.value, loser.origin) for loser in clip.losers] == [(1.0, "default")]
+    assert "stops" in clip.losers[0].note
+
+
 def test_checkpointing_is_on_where_either_side_turns_it_on(folder: Folder) -> None:
     sharded = ACCELERATE + "distributed_type: FSDP\nfsdp_config:\n  fsdp_activation_checkpointing: true\n"
     run = started(

@@ -36,6 +36,8 @@ MATCHED = frozenset(
     )
 )  # fmt: skip
 """What `HfTrainerDeepSpeedConfig` compares (transformers integrations/deepspeed.py)."""
+DEFAULTS: dict[str, object] = {"batch.micro": 8, "batch.accumulation": 1, "clip": 1.0}
+"""What `TrainingArguments` hold where nothing is written: DeepSpeed's numbers are compared with these too."""
 COMPUTE = {"no": "", "fp16": "float16", "bf16": "bfloat16", "fp8": "bfloat16"}
 NAMES = {
     "launcher": "the command line",
@@ -72,7 +74,9 @@ def merged(members: Sequence[Fragment]) -> dict[str, Value[object]]:
 
 
 def explain(draft: Draft) -> None:
-    """Keep the launcher's mixed precision as the loser where a trainer's own flag decides what is computed in."""
+    """Keep what loses to a value without a file of its own: the trainer's defaults, the launcher's mixed precision."""
+    if draft.get("framework") in ("transformers", "trl", "llamafactory") and draft.fragment("deepspeed") is not None:
+        _compared(draft)
     mixed, compute = draft.values.get("precision.mixed"), draft.values.get("precision.compute")
     if mixed is None or compute is None or not mixed.written or compute.losers:
         return
@@ -82,6 +86,15 @@ def explain(draft: Draft) -> None:
             whose = "DeepSpeed" if flag.file_format == "deepspeed" else "the trainer"
             lost = replace(mixed, note=f"`{flag.key or path[10:]}` of {whose} wins over the launcher")
             draft.values["precision.compute"] = compute.beside(lost)
+
+
+def _compared(draft: Draft) -> None:
+    """DeepSpeed's numbers that differ from what the Trainer holds by default."""
+    for path, default in DEFAULTS.items():
+        value = draft.values.get(path)
+        if value is not None and value.file_format == "deepspeed" and value.value != default:
+            note = "transformers, whose Trainer stops where DeepSpeed's value is another, unless it is `auto`"
+            draft.values[path] = value.beside(Value(default, "default", unit=value.unit, note=note))
 
 
 def settle(draft: Draft, said: Value[object], product: int, note: str) -> None:
