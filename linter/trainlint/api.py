@@ -51,11 +51,11 @@ if TYPE_CHECKING:
         sharded,
     )
     from trainlint.facts import devices, history, instances, layers, models, versions
-    from trainlint.formats import amp
-    from trainlint.formats.calls import Assignment, Call
     from trainlint.formats.keys import UnknownKey, unknown_keys
-    from trainlint.formats.script_setup import Setup
-    from trainlint.formats.scripts import assignments_of, calls_of, setup_of
+    from trainlint.formats.scripts import amp
+    from trainlint.formats.scripts.calls import Assignment, Call
+    from trainlint.formats.scripts.reading import assignments_of, calls_of, setup_of
+    from trainlint.formats.scripts.setup import Setup
     from trainlint.formats.semantics.departed import Departed, departed, installed, since
     from trainlint.formats.validity import Fault, faults
     from trainlint.memory.families import linear_names
@@ -77,17 +77,17 @@ LAZY = {
         "sharded",
     ),
     "trainlint.facts": ("devices", "history", "instances", "layers", "models", "versions"),
-    "trainlint.formats": ("amp",),
-    "trainlint.formats.calls": ("Assignment", "Call"),
+    "trainlint.formats.scripts": ("amp",),
+    "trainlint.formats.scripts.calls": ("Assignment", "Call"),
     "trainlint.formats.semantics.departed": ("Departed", "departed", "installed", "since"),
     "trainlint.formats.keys": ("UnknownKey", "unknown_keys"),
-    "trainlint.formats.script_setup": ("Setup",),
-    "trainlint.formats.scripts": ("assignments_of", "calls_of", "setup_of"),
+    "trainlint.formats.scripts.setup": ("Setup",),
+    "trainlint.formats.scripts.reading": ("assignments_of", "calls_of", "setup_of"),
     "trainlint.formats.validity": ("Fault", "faults"),
     "trainlint.memory.families": ("linear_names",),
 }
 """Names by the module, or the package of modules, that is imported for them."""
-PACKAGES = ("trainlint.facts", "trainlint.formats")
+PACKAGES = ("trainlint.facts", "trainlint.formats.scripts")
 _WHERE = {name: module for module, names in LAZY.items() for name in names}
 
 

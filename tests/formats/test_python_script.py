@@ -3,7 +3,7 @@
 import pytest
 
 from trainlint.formats import Draft, Fragment
-from trainlint.formats.amp import Amp, Event
+from trainlint.formats.scripts.amp import Amp, Event
 
 from .drafting import draft, fragment, fragments, options
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from trainlint.documents import Document, Node
 from trainlint.formats.format import Draft, Format
 from trainlint.formats.fragment import Fragment
-from trainlint.formats.training_names import CONFIGS, OPTIMIZERS, TRAINERS
+from trainlint.formats.scripts.training_names import CONFIGS, OPTIMIZERS, TRAINERS
 
 if TYPE_CHECKING:
     from trainlint.documents.notebook import Notebook
@@ -33,8 +33,8 @@ def recognise(document: Document, root: Node | None) -> int:
     module = 60 if _LIGHTNING.search(document.text) else 0
     if not _HINT.search(document.text):
         return module
-    from trainlint.formats.syntax_nodes import called as name_of
-    from trainlint.formats.syntax_nodes import nodes
+    from trainlint.formats.scripts.syntax_nodes import called as name_of
+    from trainlint.formats.scripts.syntax_nodes import nodes
 
     called = {name_of(node) for node in nodes(document.module) if isinstance(node, ast.Call)}
     if called & (CONFIGS | (TRAINERS - {"Trainer"})):
@@ -50,10 +50,10 @@ def recognise(document: Document, root: Node | None) -> int:
 
 def read(document: Document, root: Node | None) -> Fragment:
     """Values of the calls that belong together, the model's id, and facts for rules."""
-    from trainlint.formats.amp_flow import flow
-    from trainlint.formats.calls import script
-    from trainlint.formats.script_setup import setup
-    from trainlint.formats.script_values import fragment_of_script, trainer_of
+    from trainlint.formats.scripts.amp_flow import flow
+    from trainlint.formats.scripts.calls import script
+    from trainlint.formats.scripts.setup import setup
+    from trainlint.formats.scripts.values import fragment_of_script, trainer_of
 
     found = script(document)
     made = setup(found)
@@ -87,7 +87,7 @@ def _install(fragment: Fragment, file: str, notebook: Notebook) -> None:
 
 def complete(draft: Draft) -> None:
     """The defaults of the trainer that the script calls, or of its own loop."""
-    from trainlint.formats import script_defaults
+    from trainlint.formats.scripts import defaults as script_defaults
 
     script_defaults.complete(draft)
 

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from trainlint.documents import Place
 from trainlint.formats import Fragment, Reference
 from trainlint.formats.launch.started import trainings
-from trainlint.formats.scripts import setup_of
+from trainlint.formats.scripts.reading import setup_of
 
 Opener = Callable[[Path], list[Fragment]]
 """Reads a file that was named but not among those to lint; an empty list where it is no config."""

@@ -280,7 +280,7 @@ def complete(draft: Draft) -> None:
                 draft.either(path, (True, f"`{path[10:]}` is on"), (False, f"`{path[10:]}` is off"), origin="derived")
     script = draft.fragment("python-script")
     if script is not None and who in ("transformers", "trl"):
-        from trainlint.formats.script_defaults import prepare
+        from trainlint.formats.scripts.defaults import prepare
 
         prepare(draft, script, who)
     members = draft.fragments

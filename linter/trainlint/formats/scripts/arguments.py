@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from trainlint.formats.syntax_nodes import called
+from trainlint.formats.scripts.syntax_nodes import called
 
 Fields = Mapping[str, ast.expr]
 """Names of arguments → the expressions of their defaults."""

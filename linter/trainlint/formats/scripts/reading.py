@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, cast
 from trainlint.formats.fragment import Fragment
 
 if TYPE_CHECKING:
-    from trainlint.formats.calls import Assignment, Call
-    from trainlint.formats.script_setup import Setup
+    from trainlint.formats.scripts.calls import Assignment, Call
+    from trainlint.formats.scripts.setup import Setup
 
 
 def calls_of(fragment: Fragment, *names: str) -> tuple[Call, ...]:

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from trainlint.formats.calls import Script, dotted
-from trainlint.formats.syntax_nodes import nodes
-from trainlint.formats.training_names import OPTIMIZERS
+from trainlint.formats.scripts.calls import Script, dotted
+from trainlint.formats.scripts.syntax_nodes import nodes
+from trainlint.formats.scripts.training_names import OPTIMIZERS
 
 
 @dataclass(slots=True)

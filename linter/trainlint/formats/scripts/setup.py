@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from trainlint.documents import Entry, Mapping, Place, Scalar, plain
-from trainlint.formats.calls import Call, Script
-from trainlint.formats.training_names import CONFIGS, OPTIMIZERS, TRAINERS
+from trainlint.formats.scripts.calls import Call, Script
+from trainlint.formats.scripts.training_names import CONFIGS, OPTIMIZERS, TRAINERS
 
 _MODEL = re.compile(r"Model|For[A-Z]|LMHead|LLM$|SentenceTransformer")
 _OTHER = re.compile(r"Tokenizer|Processor|Config|Extractor|Peft|Pipeline")

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from trainlint.documents import Document, Entry, Mapping, Node, Place
-from trainlint.formats.literals import Literals, bound_once
-from trainlint.formats.script_arguments import Arguments, arguments
-from trainlint.formats.syntax_nodes import called, holds, nodes
-from trainlint.formats.training_names import KNOWN
+from trainlint.formats.scripts.arguments import Arguments, arguments
+from trainlint.formats.scripts.literals import Literals, bound_once
+from trainlint.formats.scripts.syntax_nodes import called, holds, nodes
+from trainlint.formats.scripts.training_names import KNOWN
 
 AMP = frozenset(("autocast", "GradScaler", "ShardedGradScaler", "to", "compile", "requires_grad_"))
 """Calls whose arguments are not followed to the script's own arguments."""

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from trainlint.documents import Document, Entry, Mapping, Node, Scalar
 from trainlint.formats import hf_trainer, trl
-from trainlint.formats.amp import Amp
-from trainlint.formats.calls import Call, Script
 from trainlint.formats.fragment import Fragment, Reference, say
 from trainlint.formats.reading import convert, marked
-from trainlint.formats.script_setup import Setup, merged, short, with_id
+from trainlint.formats.scripts.amp import Amp
+from trainlint.formats.scripts.calls import Call, Script
+from trainlint.formats.scripts.setup import Setup, merged, short, with_id
+from trainlint.formats.scripts.training_names import CONFIGS
 from trainlint.formats.semantics import trl as trl_defaults
-from trainlint.formats.training_names import CONFIGS
 from trainlint.run import Value
 
 NAME = "python-script"

@@ -7,9 +7,9 @@ training_utils.py.
 from __future__ import annotations
 
 from trainlint.documents import Scalar
-from trainlint.formats.calls import Call
 from trainlint.formats.format import Draft
-from trainlint.formats.script_setup import Setup
+from trainlint.formats.scripts.calls import Call
+from trainlint.formats.scripts.setup import Setup
 
 NAME = "unsloth"
 LINEAR = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")

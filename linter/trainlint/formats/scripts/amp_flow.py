@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from trainlint.documents import Scalar
-from trainlint.formats.amp import Amp, Event, EventKind, Loop, Scope
-from trainlint.formats.amp_names import Names, origin, top_calls
-from trainlint.formats.calls import Script, dotted, guards, leaves
-from trainlint.formats.syntax_nodes import called, holds, nodes
+from trainlint.formats.scripts.amp import Amp, Event, EventKind, Loop, Scope
+from trainlint.formats.scripts.amp_names import Names, origin, top_calls
+from trainlint.formats.scripts.calls import Script, dotted, guards, leaves
+from trainlint.formats.scripts.syntax_nodes import called, holds, nodes
 
 _HINT = re.compile(r"backward|GradScaler|autocast|zero_grad|clip_grad|unscale_")
 _FOLLOW = 3

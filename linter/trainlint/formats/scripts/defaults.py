@@ -6,11 +6,11 @@ Whatever only a run decides (a keyword computed at run time, an adapter under an
 from __future__ import annotations
 
 from trainlint.documents import Scalar
-from trainlint.formats import unsloth
-from trainlint.formats.amp import Amp
 from trainlint.formats.format import Draft
 from trainlint.formats.fragment import Fragment
-from trainlint.formats.script_setup import Setup
+from trainlint.formats.scripts import unsloth
+from trainlint.formats.scripts.amp import Amp
+from trainlint.formats.scripts.setup import Setup
 from trainlint.formats.semantics import peft
 from trainlint.formats.semantics import trainer_arguments as arguments
 from trainlint.formats.semantics import trainer_precision as precision
