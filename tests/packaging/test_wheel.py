@@ -119,3 +119,15 @@ def test_hooks_start_commands_that_are_installed() -> None:
         assert hook["language"] == "python"
         assert hook["entry"].split()[:2] == ["trainlint", "check"]
         assert hook["require_serial"], "files of one run are judged together"
+
+
+def test_the_action_runs_a_command_with_options_that_there_are() -> None:
+    action = yaml.safe_load((REPOSITORY / "action.yml").read_text("utf-8"))
+    command = action["runs"]["steps"][-1]["run"].split()
+    assert command[:2] == ["trainlint", "check"]
+    options = [word for word in command if word.startswith("--")]
+    help_text = subprocess.run(
+        [sys.executable, "-m", "trainlint", "check", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    assert all(option in help_text for option in options)
+    assert {"$ARGS", "$PATHS"} <= set(command)
