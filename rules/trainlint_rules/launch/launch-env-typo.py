@@ -27,11 +27,17 @@ def check(view: RunView) -> Iterator[Found]:
     for name, value in values.items():
         if not isinstance(name, str) or not isinstance(value, Value) or value.place is None or name in READ:
             continue
-        text = "\n".join(fragment.document.text for fragment in view.fragments)
-        close = ["CUDA_VISIBLE_DEVICES"] if name in OTHERS else get_close_matches(name, READ, 1, ALIKE)
-        if close and name.isupper() and f"${name}" not in text and f"${{{name}" not in text:
+        likely = [word for word in READ if abs(len(word) - len(name)) < 2 and word[0] == name[:1]]
+        close = ["CUDA_VISIBLE_DEVICES"] if name in OTHERS else get_close_matches(name, likely, 1, ALIKE)
+        if close and name.isupper() and not _used(view, name):
             yield Found(
                 at=value,
                 message=f"`{name}` is read by nothing, `{close[0]}` is",
                 help=f"write `{close[0]}`",
             )
+
+
+def _used(view: RunView, name: str) -> bool:
+    """Whether a script reads the variable itself."""
+    texts = [fragment.document.text for fragment in view.fragments]
+    return any(f"${name}" in text or f"${{{name}" in text for text in texts)
