@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-import trainlint_rules
 from trainlint.rule import RuleError
-from trainlint.rulebook import collect, enabled, executed, header, loose, selected, unknown
+from trainlint.rulebook import Deferred, collect, enabled, headers, loose, selected, unknown
 
 DATA = "severity: info\nflag: {path: seed, is: 1}\nmessage: m\n"
 CODE = '''
@@ -155,11 +153,16 @@ def test_selectors_that_name_nothing(selector: str, message: str) -> None:
     assert unknown(selector, RULES) == message
 
 
-BUILT_IN = [path for path in sorted(Path(trainlint_rules.__file__).parent.glob("*/*.py")) if path.name[0] != "_"]
-
-
-@pytest.mark.parametrize("path", BUILT_IN, ids=lambda path: path.stem)
-def test_the_header_of_a_rule_says_what_executing_it_says(path: Path) -> None:
-    read, made = header(path), executed(path)
-    if read is not None:
-        assert replace(read, check=made.check) == made
+def test_a_file_that_the_headers_know_is_loaded_when_it_is_asked(tmp_path: Path) -> None:
+    folder = write(tmp_path, device__device_code_py=CODE, batch__batch_data_rule_yaml=DATA)
+    before = {rule.name: rule for rule in collect([folder])}
+    (folder / "headers.json").write_text(headers(folder))
+    after = {rule.name: rule for rule in collect([folder])}
+    for name, rule in after.items():
+        assert isinstance(rule.check, Deferred)
+        assert (rule.severity, rule.needs, rule.on) == (before[name].severity, before[name].needs, before[name].on)
+    path = folder / "batch" / "batch-data.rule.yaml"
+    path.write_text(DATA.replace("info", "warning"))
+    changed = {rule.name: rule for rule in collect([folder])}["batch-data"]
+    assert changed.severity == "warning"
+    assert not isinstance(changed.check, Deferred)

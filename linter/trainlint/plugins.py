@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from trainlint.rule import RuleFolder
-
 if TYPE_CHECKING:
     from trainlint.formats import Format
 
@@ -22,7 +20,7 @@ class Hooks:
     """What a plugin may offer."""
 
     @hookspec
-    def trainlint_rules(self) -> Iterable[Path | RuleFolder]:  # type: ignore[empty-body]
+    def trainlint_rules(self) -> Iterable[Path]:  # type: ignore[empty-body]
         """Folders of rules: `<family>/<name>.py` or `<name>.rule.yaml`, each beside its `<name>.md`."""
 
     @hookspec

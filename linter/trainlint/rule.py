@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from trainlint.documents import Document, Entry, Node, Place, Scalar
@@ -203,13 +202,6 @@ def rule(
 
 COMMANDS = "shell-launcher"
 """What rules that read command lines name as their format; they hold for commands inside other launchers too."""
-
-
-class RuleFolder(NamedTuple):
-    """A folder of rules. `deferred`: modules are executed when first asked, for folders whose tests run them all."""
-
-    path: Path
-    deferred: bool = False
 
 
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")

@@ -1,47 +1,84 @@
 """The rules that are loaded: from the folders that plugins and settings name, without a list to keep.
 
-`<folder>/<family>/<name>.py` and `<name>.rule.yaml` are rules; the family is the folder, the name the file. Of a
-deferred folder a rule's module is executed when the rule is first asked; until then its header, the call of `@rule`,
-is read as text. One that is not made of literals is executed at once.
+`<folder>/<family>/<name>.py` and `<name>.rule.yaml` are rules; the family is the folder, the name the file. A folder
+may hold `headers.json`, which the tests write: what each file says of its rule, with the file's checksum. A file that
+it knows is loaded when the rule is first asked; one that is new or was changed is loaded at once.
 """
 
 from __future__ import annotations
 
-import ast
 import importlib.util
+import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
+from zlib import crc32
 
 from trainlint.declarative import load
 from trainlint.documents import Place, read
-from trainlint.rule import NAME, Found, Rule, RuleError, RuleFolder, RuleSpec, rule
+from trainlint.rule import NAME, Found, Rule, RuleError, RuleSpec
 from trainlint.run import path_info
 
 ENDING = ".rule.yaml"
+HEADERS = "headers.json"
+FACTS = tuple(one.name for one in fields(RuleSpec) if one.name != "check")
+"""What a rule's file says of it, besides what it checks."""
 
 
-def collect(folders: Iterable[Path | RuleFolder]) -> tuple[Rule, ...]:
+def collect(folders: Iterable[Path]) -> tuple[Rule, ...]:
     """All rules under some folders, by name. Raises RuleError for one that can not be used, or a name given twice."""
     rules: dict[str, Rule] = {}
     for folder in folders:
-        for made in _of_folder(folder if isinstance(folder, RuleFolder) else RuleFolder(folder)):
+        for made in _of_folder(folder):
             if made.name in rules:
                 raise RuleError(f"the rule `{made.name}` is also in {rules[made.name].source}", Place(made.source))
             rules[made.name] = made
     return tuple(rules[name] for name in sorted(rules))
 
 
-def _of_folder(folder: RuleFolder) -> Iterator[Rule]:
-    families = (path for path in folder.path.iterdir() if path.is_dir() and not path.name.startswith(("_", ".")))
-    for family in sorted(families):
-        for path in sorted(family.iterdir()):
-            if path.name.endswith(ENDING):
-                yield _rule(path, path.name.removesuffix(ENDING), family.name, load(read(str(path))))
-            elif path.suffix == ".py" and not path.name.startswith("_"):
-                spec = (header(path) if folder.deferred else None) or executed(path)
-                yield _rule(path, path.stem, family.name, spec)
+def _of_folder(folder: Path) -> Iterator[Rule]:
+    known = _headers(folder)
+    for path in files(folder):
+        said = known.get(f"{path.parent.name}/{path.name}")
+        if said is not None and said[0] == crc32(path.read_bytes()):
+            facts = zip(FACTS, said[1:], strict=True)
+            given: dict[str, Any] = {name: tuple(fact) if isinstance(fact, list) else fact for name, fact in facts}
+            spec = RuleSpec(check=Deferred(path), **given)
+        else:
+            spec = loaded(path)
+        yield _rule(path, path.name.removesuffix(ENDING).removesuffix(".py"), path.parent.name, spec)
+
+
+def files(folder: Path) -> Iterator[Path]:
+    """The files that are rules, by family and name."""
+    for family in sorted(os.listdir(folder)):
+        if family.startswith(("_", ".")) or not os.path.isdir(folder / family):
+            continue
+        for name in sorted(os.listdir(folder / family)):
+            if name.endswith(ENDING) or (name.endswith(".py") and not name.startswith("_")):
+                yield folder / family / name
+
+
+def headers(folder: Path) -> str:
+    """The text of a folder's `headers.json`: by file, its checksum and what it says of its rule."""
+    lines = []
+    for path in files(folder):
+        spec = loaded(path)
+        said = [crc32(path.read_bytes()), *(getattr(spec, name) for name in FACTS)]
+        lines.append(f" {json.dumps(f'{path.parent.name}/{path.name}')}: {json.dumps(said)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _headers(folder: Path) -> dict[str, list[Any]]:
+    try:
+        text = (folder / HEADERS).read_text("utf-8")
+    except OSError:
+        return {}
+    known: dict[str, list[Any]] = json.loads(text)
+    return known
 
 
 def loose(folder: Path) -> Iterator[Rule]:
@@ -75,7 +112,7 @@ def _rule(path: Path, name: str, family: str, spec: RuleSpec) -> Rule:
 
 @dataclass(slots=True)
 class Deferred:
-    """The check of a rule whose module is executed at the first call."""
+    """The check of a rule whose file is loaded at the first call."""
 
     path: Path
     spec: list[RuleSpec] = field(default_factory=list)
@@ -83,22 +120,13 @@ class Deferred:
     def __call__(self, view: object) -> Iterable[Found]:
         """What the rule's own function yields."""
         if not self.spec:
-            self.spec.append(executed(self.path))
+            self.spec.append(loaded(self.path))
         return self.spec[0].check(view)
 
 
-def header(path: Path) -> RuleSpec | None:
-    """A rule by the literal header of its module, which stays unexecuted; None where the header is no literal."""
-    text = path.read_text("utf-8")
-    start, end = text.find("\n@rule("), text.find("\ndef check(")
-    if start < 0 or end < start:
-        return None
-    try:
-        call = ast.parse(text[start + 2 : end], mode="eval").body
-        keywords = {word.arg: ast.literal_eval(word.value) for word in call.keywords}  # type: ignore[attr-defined]
-        return rule(**keywords)(Deferred(path))
-    except (SyntaxError, ValueError, TypeError, AttributeError):
-        return None
+def loaded(path: Path) -> RuleSpec:
+    """A rule from its file. Raises RuleError, with its place, for one that can not be used."""
+    return load(read(str(path))) if path.name.endswith(ENDING) else executed(path)
 
 
 def executed(path: Path) -> RuleSpec:
