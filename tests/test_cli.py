@@ -11,7 +11,7 @@ import pytest
 from trainlint import __version__
 from trainlint.cli import main
 
-from .projects import RUN, Project, project
+from .workspace import RUN, Project, project
 
 __all__ = ["project"]
 

@@ -8,7 +8,7 @@ from trainlint.declarative import load
 from trainlint.documents import from_text, read
 from trainlint.rule import RuleError, RuleSpec
 
-from .projects import Project, project
+from .workspace import Project, project
 
 __all__ = ["project"]
 

@@ -11,7 +11,7 @@ from trainlint.rule import SEVERITIES
 from trainlint.session import Request, Toolbox, open_session
 from trainlint.settings import PROFILES, nearest
 
-from .projects import RUN, Project, project
+from .workspace import RUN, Project, project
 
 __all__ = ["project"]
 

@@ -8,7 +8,7 @@ from trainlint.errors import TrainlintError
 from trainlint.initial import settings_text, write_settings
 from trainlint.settings import load, nearest
 
-from .projects import RUN, Project, project
+from .workspace import RUN, Project, project
 
 __all__ = ["project"]
 

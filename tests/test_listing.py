@@ -9,7 +9,7 @@ from trainlint.errors import TrainlintError
 from trainlint.formats.registry import built_in
 from trainlint.listing import OWN, explain, listing
 
-from .projects import Project, project
+from .workspace import Project, project
 
 __all__ = ["project"]
 

@@ -70,7 +70,7 @@ def _resolved(
     _derive(draft)
     add_duration(draft)
     add_checkpoint(draft)
-    draft.values["profile"] = _profile(root, settings)
+    draft.values["profile"] = _profile(root, settings, asked)
     draft.values.update({f"versions.{name}": value for name, value in versions.items()})  # type: ignore[misc]
     files = tuple(dict.fromkeys(member.file for member in members))
     run = build(root.file, root.format, files, draft.values, draft.possible)
@@ -95,7 +95,10 @@ def _installed(members: list[Fragment]) -> Iterator[tuple[str, Value[str]]]:
                 yield path.removeprefix("versions."), value  # type: ignore[misc]
 
 
-def _profile(root: Fragment, settings: Stated) -> Value[object]:
+def _profile(root: Fragment, settings: Stated, asked: Stated) -> Value[object]:
+    """The profile of a run: of the command line, a comment in the file, the run file, the settings."""
+    if asked.profile != "default":
+        return Value(asked.profile, "written", "--profile", raw=asked.profile)
     for comment in root.document.comments:
         name, _, profile = (part.strip() for part in comment.text.partition("="))
         if name == "profile" and profile in PROFILES:
