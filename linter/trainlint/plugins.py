@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,8 +46,47 @@ def load() -> pluggy.PluginManager:
     """The plugin manager with everything installed. The built-in rules come in here too, like anybody's."""
     manager = pluggy.PluginManager(PROJECT)
     manager.add_hookspecs(Hooks)
-    manager.load_setuptools_entrypoints(PROJECT)
+    plugins = declared(sys.path)
+    if plugins is None:
+        manager.load_setuptools_entrypoints(PROJECT)
+        return manager
+    for name, module in plugins.items():
+        manager.register(import_module(module), name)
     return manager
+
+
+def declared(folders: Iterable[str]) -> dict[str, str] | None:
+    """The modules that installed distributions name under our entry point; None where it takes more to tell.
+
+    Looked up in the `entry_points.txt` of each distribution: to import `importlib.metadata`, which pluggy would use,
+    takes an eighth of a whole start. Zipped distributions and entry points into a module are left to it.
+    """
+    found: dict[str, str] = {}
+    for folder in dict.fromkeys(folders):
+        try:
+            names = os.listdir(folder or ".")
+        except NotADirectoryError:
+            return None
+        except OSError:
+            continue
+        if folder.endswith(".egg"):
+            return None
+        for name in names:
+            if not name.endswith((".dist-info", ".egg-info")):
+                continue
+            try:
+                with open(os.path.join(folder, name, "entry_points.txt"), encoding="utf-8") as file:
+                    text = file.read()
+            except OSError:
+                continue
+            if f"[{PROJECT}]" in text:
+                group = text.partition(f"[{PROJECT}]")[2].partition("\n[")[0]
+                for line in filter(None, map(str.strip, group.splitlines())):
+                    key, _, module = (part.strip() for part in line.partition("="))
+                    if not all(part.isidentifier() for part in module.split(".")):
+                        return None
+                    found.setdefault(key, module)
+    return found
 
 
 def offered(manager: pluggy.PluginManager, hook: str) -> list[Any]:
