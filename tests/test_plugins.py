@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from trainlint.plugins import PROJECT, declared
+import pytest
+
+from trainlint.errors import TrainlintError
+from trainlint.facts import store
+from trainlint.plugins import PROJECT, declared, hookimpl, load
+from trainlint.session import Toolbox
 
 
 def distribution(folder: Path, name: str, text: str) -> str:
@@ -36,3 +43,42 @@ def test_what_takes_more_to_tell_is_left_to_the_library(tmp_path: Path) -> None:
     archive.write_bytes(b"")
     assert declared([str(archive)]) is None
     assert declared([distribution(tmp_path / "in", "mine", "[trainlint]\nmine = module:attribute\n")]) is None
+
+
+FACTS = """
+import json, sys
+from trainlint.facts import devices, store
+store.add("devices", sys.argv[1])
+store.add("devices", sys.argv[1])
+found = devices.find("House Card 48GB")
+print(json.dumps([found.name, found.memory, devices.find("RTX 4090") is not None]))
+"""
+
+
+def test_devices_that_a_plugin_brings_are_known(tmp_path: Path) -> None:
+    entry = {"name": "House Card", "vendor": "house", "variants": [{"gb": 48, "mib": 49152, "source": "its maker"}]}
+    path = tmp_path / "devices.json"
+    path.write_text(json.dumps({"devices": [entry]}))
+    done = subprocess.run([sys.executable, "-c", FACTS, str(path)], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == ["House Card", [48 << 30, 48 << 30], True]
+
+
+@pytest.mark.parametrize(("name", "text"), [("devices", "[]"), ("devices", '{"devices": 3}'), ("cards", "{}")])
+def test_facts_of_another_form_are_refused(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / "facts.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"belong here|there are facts of"):
+        store.add(name, str(path))
+
+
+def test_what_plugins_offer_as_facts_is_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Plugin:
+        @hookimpl
+        def trainlint_facts(self) -> dict[str, Path]:
+            return {"devices": tmp_path / "absent.json"}
+
+    manager = load()
+    manager.register(Plugin())
+    monkeypatch.setattr("trainlint.plugins.load", lambda: manager)
+    with pytest.raises(TrainlintError, match=r"no facts of `devices`"):
+        _ = Toolbox().manager

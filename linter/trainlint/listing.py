@@ -127,8 +127,10 @@ def _rows(what: str) -> Iterable[Row]:
             for form in toolbox().formats:
                 yield {"name": form.name, "about": form.title}
         case "devices":
+            _ = toolbox().manager  # plugins bring facts
             yield from _devices()
         case _:
+            _ = toolbox().manager
             yield from _models()
 
 

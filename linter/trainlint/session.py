@@ -12,6 +12,7 @@ from trainlint import plugins
 from trainlint.discover import Discovery, discover
 from trainlint.documents import Document, Place, from_bytes, read, syntax_of
 from trainlint.errors import TrainlintError
+from trainlint.facts import store
 from trainlint.formats import Format, Fragment
 from trainlint.formats.registry import built_in, recognise
 from trainlint.resolve import Resolved, resolve
@@ -67,8 +68,14 @@ class Toolbox:
 
     @cached_property
     def manager(self) -> plugins.Manager:
-        """The plugins."""
-        return plugins.load()
+        """The plugins. The facts they bring are added here, before anything is looked up."""
+        manager = plugins.load()
+        for name, path in plugins.offered(manager, "trainlint_facts"):
+            try:
+                store.add(name, str(path))
+            except (OSError, ValueError) as error:
+                raise TrainlintError(f"{path}: no facts of `{name}`: {error}", Place(str(path))) from None
+        return manager
 
 
 @dataclass(frozen=True, slots=True)

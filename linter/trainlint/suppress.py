@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from trainlint.documents import Comment, Document, Mapping, Node, Place, Sequence
+from trainlint.documents import Comment, Document, Mapping, Node, Place, nodes
 from trainlint.rule import Edit, Finding, Fix, Rule, Severity
 from trainlint.rulebook import selected
 
@@ -147,24 +147,11 @@ def _lines(place: Place, document: Document, keys: dict[tuple[int, int], int]) -
 def _key_lines(root: Node) -> dict[tuple[int, int], int]:
     """For values that start on another line than their key: where they start → the key's line."""
     found: dict[tuple[int, int], int] = {}
-    known: set[int] = set()
-    left = [root]
-    while left:
-        node = left.pop()
-        if id(node) in known:
-            continue
-        known.add(id(node))
-        match node:
-            case Mapping():
-                for entry in node.entries:
-                    place = entry.value.place
-                    if place.line > entry.key.place.line:
-                        found[place.line, place.column] = entry.key.place.line
-                    left.append(entry.value)
-            case Sequence():
-                left += node.items
-            case _:
-                pass
+    for node in nodes(root):
+        for entry in node.entries if isinstance(node, Mapping) else ():
+            place = entry.value.place
+            if place.line > entry.key.place.line:
+                found[place.line, place.column] = entry.key.place.line
     return found
 
 

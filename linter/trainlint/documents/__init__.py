@@ -13,6 +13,7 @@ from trainlint.documents.tree import (
     Scalar,
     Sequence,
     Syntax,
+    nodes,
     plain,
     scalars,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "Unreadable",
     "from_bytes",
     "from_text",
+    "nodes",
     "plain",
     "read",
     "scalars",

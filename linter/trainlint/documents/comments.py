@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from trainlint.documents.tree import Comment, Mapping, Node, Place, Scalar, Sequence, Syntax
+from trainlint.documents.tree import Comment, Node, Place, Scalar, Syntax, nodes
 
 _SPEAKS = r"#\s*trainlint:\s*(?P<text>.*)"
 _SHELL = r"""(?msx)
@@ -102,19 +102,4 @@ def _outside(lines: list[str], roots: tuple[Node, ...], syntax: Syntax) -> list[
 
 def _texts(root: Node) -> Iterator[Place]:
     """Where texts in quotes and blocks of text stand, keys included."""
-    known: set[int] = set()
-    left = [root]
-    while left:
-        node = left.pop()
-        if id(node) in known:
-            continue
-        known.add(id(node))
-        match node:
-            case Scalar() if not node.plain:
-                yield node.place
-            case Mapping():
-                left += [part for entry in node.entries for part in (entry.key, entry.value)]
-            case Sequence():
-                left += node.items
-            case _:
-                pass
+    return (node.place for node in nodes(root) if isinstance(node, Scalar) and not node.plain)

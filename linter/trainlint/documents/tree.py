@@ -209,3 +209,21 @@ def scalars(node: Node | None, path: str = "") -> Iterator[tuple[str, Entry | No
             yield path, None, node
         case None:
             return
+
+
+def nodes(root: Node) -> Iterator[Node]:
+    """Every node of a tree, keys included, each once however many aliases lead to it."""
+    known: set[int] = set()
+    left = [root]
+    while left:
+        node = left.pop()
+        if id(node) in known:
+            continue
+        known.add(id(node))
+        yield node
+        match node:
+            case Mapping():
+                for entry in node.entries:
+                    left += (entry.key, entry.value)
+            case Sequence():
+                left += node.items

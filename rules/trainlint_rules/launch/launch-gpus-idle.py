@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from trainlint.api import Found, RunView, Value, known, rule, said, started
+from trainlint.api import Found, RunView, known, rule, said, started
 
 OTHERS = ("vllm", "sglang", "device_map", "CUDA_VISIBLE_DEVICES", "tensor_parallel", "num_gpus_per")
 """Words of what takes the other devices, or gives a process several."""
@@ -12,7 +12,7 @@ TASKS = ("ntasks", "ntasks-per-node", "gpus-per-task")
 @rule(severity="warning", needs=("launch.gpus",))
 def check(view: RunView) -> Iterator[Found]:
     run, gpus = view.run, view.run.launch.gpus
-    processes = _here(view)
+    processes = started.processes_here(run)
     if gpus is None or gpus.place is None or processes is None or processes[1] >= gpus.value:
         return
     degrees = (run.parallel.tensor, run.parallel.pipeline, run.parallel.context)
@@ -33,13 +33,3 @@ def check(view: RunView) -> Iterator[Found]:
         help=f"start {gpus.value} processes, or ask for {count} {'device' if count == 1 else 'devices'}",
         notes=[(gpus, "the devices")],
     )
-
-
-def _here(view: RunView) -> tuple[Value[int], int] | None:
-    """The processes of one machine as written, and their number."""
-    each, world, nodes = view.run.parallel.per_node, view.run.parallel.world, known(view.run.parallel.nodes, 1)
-    if each is not None and each.written:
-        return each, each.value
-    if world is None or not world.written or not nodes:
-        return None
-    return world, world.value // nodes

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from trainlint.api import Found, RunView, Value, known, rule, said
+from trainlint.api import Found, RunView, Value, known, rule, said, started
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
@@ -10,7 +10,7 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 @rule(severity="error")
 def check(view: RunView) -> Iterator[Found]:
     run = view.run
-    processes, gpus = _here(view), _devices(view)
+    processes, gpus = started.processes_here(run), _devices(view)
     if processes is None or gpus is None or known(run.device.cpu_only):
         return
     value, count = processes
@@ -28,16 +28,6 @@ def check(view: RunView) -> Iterator[Found]:
         else f"give each machine no more than {gpus.value}",
         notes=[(gpus, "the devices")],
     )
-
-
-def _here(view: RunView) -> tuple[Value[int], int] | None:
-    """The processes of one machine as written, and their number."""
-    each, world, nodes = view.run.parallel.per_node, view.run.parallel.world, known(view.run.parallel.nodes, 1)
-    if each is not None and each.written:
-        return each, each.value
-    if world is None or not world.written or not nodes:
-        return None
-    return world, world.value // nodes
 
 
 def _devices(view: RunView) -> Value[int] | None:

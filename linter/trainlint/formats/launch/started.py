@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from trainlint.formats.fragment import Fragment
+from trainlint.run import TrainingRun, Value, known
 
 if TYPE_CHECKING:
     from trainlint.formats.launch.command_line import Command as Command
@@ -28,3 +29,13 @@ def trainings(fragment: Fragment) -> tuple[Launch, ...]:
 def directives(fragment: Fragment) -> Mapping[str, Directive]:
     """The `#SBATCH` options by long name; empty where the launcher is no Slurm script."""
     return cast("Mapping[str, Directive]", fragment.facts.get("slurm") or {})
+
+
+def processes_here(run: TrainingRun) -> tuple[Value[int], int] | None:
+    """The processes of one machine: the value somebody wrote, and their number; None where nobody did."""
+    each, world, nodes = run.parallel.per_node, run.parallel.world, known(run.parallel.nodes, 1)
+    if each is not None and each.written:
+        return each, each.value
+    if world is None or not world.written or not nodes:
+        return None
+    return world, world.value // nodes
